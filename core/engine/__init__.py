@@ -1,0 +1,1 @@
+"""Engines: something that reads token ids and returns what a model computed."""

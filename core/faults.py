@@ -1,0 +1,39 @@
+"""Problems that somebody can mend, each said in one sentence.
+
+A fault carries a message id and its values, not prose: the English sentence and the
+Chinese one both live in ``locales/``. ``str(fault)`` is the English one, for the command
+line and for logs; a page translates ``fault.code`` with ``fault.params``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+CATALOGUE = Path(__file__).resolve().parent.parent / "locales" / "en" / "fault.toml"
+
+
+@cache
+def _sentences() -> dict[str, str]:
+    with CATALOGUE.open("rb") as file:
+        table = tomllib.load(file)
+    return {code: text for code, text in table.items() if isinstance(text, str)}
+
+
+class Fault(ValueError):
+    """Bad input, or something missing that the reader can provide.
+
+    ``code`` is a key of ``locales/*/fault.toml``; ``params`` fill the
+    placeholders of its sentence. A sentence says what was wrong, what is allowed, and
+    what to do.
+    """
+
+    def __init__(self, code: str, **params: object) -> None:
+        self.code = code
+        self.params = params
+        super().__init__(_sentences()[code].format(**params))
+
+
+class NotReady(Fault):
+    """The model is being fetched or loaded, or no recorded answer exists for this input."""
