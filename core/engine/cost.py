@@ -1,0 +1,86 @@
+"""What a run will hold in memory, said before it starts, and what is too much.
+
+All figures are computed from the model's shapes, in bytes; nothing here is measured.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+from core.faults import Fault
+from core.trace import Capture, ModelInfo
+
+MB: Final = 1_000_000
+ATTENTION_LIMIT: Final = int(os.environ.get("TOKEN_BY_TOKEN_ATTENTION_MB", "320")) * MB
+"""Attention maps of a prompt are kept up to this size: 541 tokens of SmolLM2-135M."""
+PROMPT_LIMIT: Final = int(os.environ.get("TOKEN_BY_TOKEN_MAX_PROMPT", "1024"))
+"""Longest prompt in tokens, so that one reader cannot hold up a class."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Bytes that the records of a run will hold, by part."""
+
+    attention: int
+    """0 where the maps are too large to keep; the run then goes on without them."""
+    residual: int
+    logits: int
+    kv_cache: int
+    attention_kept: bool
+
+    @property
+    def total(self) -> int:
+        return self.attention + self.residual + self.logits + self.kv_cache
+
+
+def attention_bytes(info: ModelInfo, start: int, stop: int) -> int:
+    """Weights of the query rows ``start`` … ``stop - 1``, 4 bytes each, all layers and heads."""
+    return info.layers * info.heads * (stop - start) * stop * 4
+
+
+def kv_bytes_per_token(info: ModelInfo, bytes_per_value: int = 4) -> int:
+    """2 · layers · KV heads · head width · bytes: keys and values of one position.
+
+    An upper bound for sliding-window layers, which stop growing at their window.
+    """
+    return 2 * info.layers * info.kv_heads * info.head_dim * bytes_per_value
+
+
+def cost(info: ModelInfo, prompt: int, new: int) -> Cost:
+    """The cost of reading ``prompt`` tokens and choosing ``new`` more."""
+    stop = prompt + new
+    at_prompt = attention_bytes(info, 0, prompt)
+    kept = at_prompt <= ATTENTION_LIMIT
+    later = sum(attention_bytes(info, p, p + 1) for p in range(prompt, stop - 1)) if new else 0
+    width = 4 * info.width
+    return Cost(
+        attention=(at_prompt + later) if kept else 0,
+        residual=(info.layers + 1) * stop * width,
+        logits=4 * info.vocabulary * max(new, 1),
+        kv_cache=kv_bytes_per_token(info) * stop,
+        attention_kept=kept,
+    )
+
+
+def fitting_capture(info: ModelInfo, start: int, stop: int, capture: Capture) -> Capture:
+    """``capture`` without the parts whose maps would exceed the limit."""
+    size = attention_bytes(info, start, stop)
+    return Capture(
+        attention=capture.attention and size <= ATTENTION_LIMIT,
+        scores=capture.scores and 2 * size <= ATTENTION_LIMIT,
+    )
+
+
+def prompt_limit(info: ModelInfo) -> int:
+    """Most prompt tokens that are read: room for one new token stays in the context."""
+    return min(info.context - 1, PROMPT_LIMIT)
+
+
+def check_prompt(info: ModelInfo, tokens: int) -> None:
+    """Raise Fault when a prompt of so many tokens is empty or does not fit."""
+    if tokens == 0:
+        raise Fault("empty_prompt")
+    if tokens > prompt_limit(info):
+        raise Fault("prompt_too_long", tokens=tokens, limit=prompt_limit(info), model=info.name)

@@ -1,0 +1,150 @@
+"""What an engine remembers, within a byte budget: forwards, and KV caches by prefix."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+import torch
+from transformers import DynamicCache
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+Ids = tuple[int, ...]
+Path = tuple[int, Ids]
+"""(length of the prompt, ids): how the keys and values came about, to the bit."""
+
+
+class ByteLRU(Generic[K, T]):
+    """A dictionary that forgets the least recently used entries beyond ``limit`` bytes.
+
+    Thread-safe. An entry larger than the whole budget is not kept at all.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self._items: OrderedDict[K, tuple[T, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> T | None:
+        with self._lock:
+            if key not in self._items:
+                return None
+            self._items.move_to_end(key)
+            return self._items[key][0]
+
+    def put(self, key: K, value: T, size: int) -> None:
+        with self._lock:
+            self._drop(key)
+            if size > self.limit:
+                return
+            self._items[key] = (value, size)
+            self.used += size
+            while self.used > self.limit:
+                self._drop(next(iter(self._items)))
+
+    def drop(self, key: K) -> None:
+        with self._lock:
+            self._drop(key)
+
+    def keys(self) -> list[K]:
+        with self._lock:
+            return list(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def _drop(self, key: K) -> None:
+        found = self._items.pop(key, None)
+        if found is not None:
+            self.used -= found[1]
+
+
+def fork(cache: DynamicCache) -> DynamicCache:
+    """A copy that may be extended without touching the original (updates make new tensors)."""
+    twin = copy.copy(cache)
+    twin.layers = [copy.copy(layer) for layer in cache.layers]
+    return twin
+
+
+def cut(cache: DynamicCache, length: int) -> DynamicCache | None:
+    """The same cache as it was after ``length`` positions, without copying.
+
+    ``None`` where that is gone: a sliding window has dropped its oldest positions.
+    """
+    twin = fork(cache)
+    for layer in twin.layers:
+        if layer.keys is None or layer.keys.shape[-2] != layer.get_seq_length():
+            return None
+        layer.keys = layer.keys[..., :length, :]
+        layer.values = layer.values[..., :length, :]
+        if hasattr(layer, "cumulative_length"):
+            layer.cumulative_length = length
+    return twin
+
+
+def cache_bytes(cache: DynamicCache) -> int:
+    tensors = [t for layer in cache.layers for t in (layer.keys, layer.values) if t is not None]
+    return sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))
+
+
+class PrefixCache:
+    """KV caches by path; the longest common prefix of any of them can be taken up again."""
+
+    def __init__(self, limit: int) -> None:
+        self._items: ByteLRU[Path, DynamicCache] = ByteLRU(limit)
+
+    @property
+    def used(self) -> int:
+        return self._items.used
+
+    def longest(self, prompt_length: int, ids: Ids) -> tuple[int, DynamicCache | None]:
+        """(positions covered, a cache of its own) for the best known prefix of ``ids``."""
+        best: tuple[int, Path | None] = (0, None)
+        for path in self._items.keys():
+            if path[0] != prompt_length:
+                continue
+            common = _common(path[1], ids)
+            if common >= max(prompt_length, best[0] + 1):
+                best = (common, path)
+        length, found = best
+        while found is not None:
+            cache = self._items.get(found)
+            if cache is None:
+                break
+            twin = fork(cache) if length == len(found[1]) else cut(cache, length)
+            if twin is not None:
+                return length, twin
+            found = self._exact(prompt_length, ids)
+            length = len(found[1]) if found else 0
+        return 0, None
+
+    def _exact(self, prompt_length: int, ids: Ids) -> Path | None:
+        """The longest path that is wholly a prefix of ``ids``: needs no cutting."""
+        whole = [
+            path
+            for path in self._items.keys()
+            if path[0] == prompt_length and path[1] == ids[: len(path[1])]
+        ]
+        return max(whole, key=lambda path: len(path[1]), default=None)
+
+    def store(self, prompt_length: int, ids: Ids, cache: DynamicCache) -> None:
+        """Remember ``cache``; shorter paths that can be cut out of it are forgotten."""
+        self._items.put((prompt_length, ids), cache, cache_bytes(cache))
+        if all(layer.keys.shape[-2] == len(ids) for layer in cache.layers):
+            for path in self._items.keys():
+                if path[0] == prompt_length and len(path[1]) < len(ids):
+                    if ids[: len(path[1])] == path[1]:
+                        self._items.drop(path)
+
+
+def _common(a: Ids, b: Ids) -> int:
+    for index, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return index
+    return min(len(a), len(b))

@@ -1,0 +1,170 @@
+"""Reading a model while it runs: one attention function and a few hooks.
+
+Every causal LM of transformers that uses its attention interface calls the function
+registered here with q (after RoPE), k, v, the mask and the scaling, so attention is read
+the same way for every architecture. Where nothing listens, it costs a look-up.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+from core.trace import Capture
+
+ATTENTION: Final = "token_by_token"
+_FINAL_NORMS: Final = ("norm", "ln_f", "final_layernorm", "final_layer_norm", "final_norm", "norm_f")
+
+
+@dataclass
+class Recorder:
+    """What one forward pass leaves behind; tensors stay on the model's device."""
+
+    capture: Capture
+    embedding: Tensor | None = None
+    residual: dict[int, Tensor] = field(default_factory=dict)
+    normed: Tensor | None = None
+    attention: dict[int, Tensor] = field(default_factory=dict)
+    scores: dict[int, Tensor] = field(default_factory=dict)
+    queries: dict[int, Tensor] = field(default_factory=dict)
+    keys: dict[int, Tensor] = field(default_factory=dict)
+    values: dict[int, Tensor] = field(default_factory=dict)
+
+
+_listening = threading.local()
+
+
+class recording:  # noqa: N801 - reads as a verb: ``with recording(recorder)``
+    """Record the forward pass of this thread into ``recorder``."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def __enter__(self) -> Recorder:
+        _listening.recorder = self.recorder
+        return self.recorder
+
+    def __exit__(self, *_: object) -> None:
+        _listening.recorder = None
+
+
+def _recorder() -> Recorder | None:
+    return getattr(_listening, "recorder", None)
+
+
+def traced_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    **_: Any,
+) -> tuple[Tensor, Tensor]:
+    """softmax(q·kᵀ·scaling + mask)·v with an fp32 softmax, each step recorded where asked for.
+
+    Shapes: query [batch, H, Q, d], key and value [batch, G, S, d]; returns the output
+    [batch, Q, H, d] and the weights [batch, H, Q, S]. Query heads that share a KV head are
+    laid side by side instead of copying the KV head. ``softcap`` and ``s_aux`` (a learned
+    sink per head) are the two variants that architectures pass in.
+    """
+    batch, heads, rows, width = query.shape
+    groups, columns = key.shape[1], key.shape[2]
+    scale = width**-0.5 if scaling is None else scaling
+    folded = query.reshape(batch, groups, heads // groups * rows, width)
+    scores = torch.matmul(folded, key.transpose(2, 3)).mul_(scale)
+    scores = scores.view(batch, heads, rows, columns)
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    if attention_mask is not None:
+        scores = scores + attention_mask[..., :columns]
+    if s_aux is None:
+        weights = nn.functional.softmax(scores, dim=-1, dtype=torch.float32)
+    else:
+        sink = s_aux.reshape(1, heads, 1, 1).expand(batch, -1, rows, -1)
+        weights = torch.cat([scores, sink.to(scores.dtype)], dim=-1)
+        weights = nn.functional.softmax(weights, dim=-1, dtype=torch.float32)[..., :-1]
+    mixed = weights.to(query.dtype).view(batch, groups, heads // groups * rows, columns)
+    output = torch.matmul(mixed, value.to(query.dtype)).view(batch, heads, rows, width)
+
+    recorder = _recorder()
+    layer = getattr(module, "layer_idx", None)
+    if recorder is not None and layer is not None:
+        if recorder.capture.attention:
+            recorder.attention[layer] = weights[0]
+        if recorder.capture.scores:
+            forbidden = torch.finfo(scores.dtype).min
+            recorder.scores[layer] = scores[0].masked_fill(scores[0] <= forbidden, -torch.inf)
+            recorder.queries[layer], recorder.keys[layer] = query[0], key[0]
+            recorder.values[layer] = value[0]
+    return output.transpose(1, 2).contiguous(), weights
+
+
+AttentionInterface.register(ATTENTION, traced_attention)
+AttentionMaskInterface.register(ATTENTION, eager_mask)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The named pieces of an architecture; ``norm`` is ``None`` where it could not be found."""
+
+    base: nn.Module
+    layers: nn.ModuleList
+    norm: nn.Module | None
+    head: nn.Module
+    softcap: float | None
+
+
+def parts_of(model: nn.Module, layers: int) -> Parts | None:
+    """Find the decoder's pieces by their structure; ``None`` if there is no layer list."""
+    base = model.get_decoder() if hasattr(model, "get_decoder") else model
+    for module in [base, *base.modules()]:
+        for child in module.children():
+            if isinstance(child, nn.ModuleList) and len(child) == layers:
+                norm = next((getattr(module, n) for n in _FINAL_NORMS if hasattr(module, n)), None)
+                cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
+                return Parts(module, child, norm, model.get_output_embeddings(), cap)
+    return None
+
+
+def _hidden(output: Any) -> Tensor:
+    return output[0] if isinstance(output, tuple) else output
+
+
+def instrument(model: nn.Module, parts: Parts) -> None:
+    """Hook the layers and the base model once; the hooks sleep unless the thread records."""
+
+    def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        recorder = _recorder()
+        if recorder is not None:
+            recorder.embedding = (args[0] if args else kwargs["hidden_states"])[0]
+
+    def leave(layer: int) -> Any:
+        def hook(_: nn.Module, __: Any, output: Any) -> None:
+            recorder = _recorder()
+            if recorder is not None:
+                recorder.residual[layer] = _hidden(output)[0]
+
+        return hook
+
+    def finish(_: nn.Module, __: Any, output: Any) -> None:
+        recorder = _recorder()
+        if recorder is not None:
+            recorder.normed = output[0][0, -1]
+
+    parts.layers[0].register_forward_pre_hook(enter, with_kwargs=True)
+    for index, layer in enumerate(parts.layers):
+        layer.register_forward_hook(leave(index))
+    parts.base.register_forward_hook(finish)
+    # An architecture without the interface keeps its own attention: no weights are recorded.
+    if hasattr(model, "set_attn_implementation"):
+        model.set_attn_implementation(ATTENTION)
