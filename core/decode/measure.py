@@ -86,7 +86,7 @@ def rank(logits: Float[np.ndarray, " vocabulary"], token: int) -> int:
     Raises Fault for a token that the vocabulary doesn't have.
     """
     if not 0 <= token < logits.size:
-        raise Fault("token_unknown", id=token, last=logits.size - 1)
+        raise Fault("unknown_token", id=token, limit=logits.size - 1)
     here = logits[token]
     before = np.count_nonzero(logits > here) + np.count_nonzero(logits[:token] == here)
     return int(before) + 1
