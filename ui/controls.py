@@ -1,0 +1,231 @@
+"""The sidebar: language, menu, model, prompt, decoding settings, link.
+
+Every widget shows the reader's place and reports its change to ``ui.state``; no widget is
+itself the state, so a link, a component or another page may change the same value.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import streamlit as st
+
+from core.faults import Fault
+from core.settings import MAX_NEW_LIMIT, MAX_SEED, STRATEGIES
+from ui import link, state
+from ui.components.page_tools import page_tools
+from ui.i18n import LANGUAGES, Catalog
+from ui.model_card import model_card
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+EXAMPLES: Final = Path(__file__).resolve().parent / "examples.toml"
+CONTROL_STRING: Final = re.compile(r"<\|[^|<>\s]{1,40}\|>|<[a-z_]{2,20}>|</s>")
+PROMPT_TYPED: Final = 50_000
+"""Characters that the prompt field takes; what the model can read is decided later."""
+
+
+def sidebar(t: Catalog, name: str) -> None:
+    """Draw the whole sidebar for the page ``name``."""
+    _language(t)
+    _menu(t)
+    model_card(t)
+    _prompt(t)
+    _decoding(t)
+    here = state.place()
+    page_tools(t, link.encode(here.spec, here.view))
+    if link.too_long(here.spec, here.view):
+        st.caption(t("frame.link_capped", cap=link.PROMPT_CAP))
+
+
+def _show(key: str, value: Any) -> str:
+    """Let the widget ``key`` show ``value``; returns the key."""
+    if st.session_state.get(key) != value:
+        st.session_state[key] = value
+    return key
+
+
+def _tell(key: str, field: str, convert: Callable[[Any], Any] = lambda value: value) -> Any:
+    """A callback that asks the run anew with the widget's value."""
+
+    def changed() -> None:
+        try:
+            state.ask(**{field: convert(st.session_state[key])})
+            st.session_state.pop("refused", None)
+        except Fault as fault:
+            st.session_state["refused"] = fault
+
+    return changed
+
+
+def _language(t: Catalog) -> None:
+    def changed() -> None:
+        state.look(lang=st.session_state["w_lang"] or t.lang)
+
+    st.segmented_control(
+        t("frame.language"),
+        list(LANGUAGES),
+        key=_show("w_lang", t.lang),
+        format_func=lambda code: LANGUAGES.get(code, str(code)),
+        on_change=changed,
+        label_visibility="collapsed",
+    )
+
+
+@cache
+def page_files() -> tuple[tuple[str, str], ...]:
+    """(address, area) of the pages that exist, in the order of the story."""
+    found = sorted((ROOT / "pages").glob("[0-9]*_*.py"), key=lambda p: int(p.stem.split("_")[0]))
+    return tuple((f"pages/{p.name}", p.stem.split("_", 1)[1].lower()) for p in found)
+
+
+def _menu(t: Catalog) -> None:
+    st.page_link("app.py", label=t("home.title"), icon=":material/home:")
+    for address, area in page_files():
+        st.page_link(address, label=t(f"{area}.title"))
+
+
+@cache
+def examples() -> tuple[dict[str, str], ...]:
+    """The example prompts: ``text`` and ``shows``, the key of a message."""
+    with EXAMPLES.open("rb") as file:
+        return tuple(tomllib.load(file)["example"])
+
+
+def _prompt(t: Catalog) -> None:
+    spec = state.place().spec
+    st.text_area(
+        t("frame.prompt"),
+        key=_show("w_prompt", spec.prompt),
+        max_chars=PROMPT_TYPED,
+        help=t("frame.prompt_help"),
+        placeholder=t("frame.prompt_placeholder"),
+        on_change=_tell("w_prompt", "prompt", link.safe),
+        height=90,
+    )
+    with st.popover(t("frame.examples"), width="stretch"):
+        for index, example in enumerate(examples()):
+            label = example["text"].split("\n")[0]
+            st.button(
+                label,
+                key=f"example_{index}",
+                help=t(f"examples.{example['shows']}"),
+                on_click=state.ask,
+                kwargs={"prompt": example["text"]},
+                width="stretch",
+            )
+            st.caption(t(f"examples.{example['shows']}"))
+    if guess_chinese(spec.prompt) and spec.model == "smollm2-135m":
+        st.caption(t("frame.gemma_hint"))
+        st.button(
+            t("frame.gemma_switch"), on_click=state.ask, kwargs={"model": "gemma3-270m"}, key="gemma"
+        )
+    found = list(dict.fromkeys(CONTROL_STRING.findall(spec.prompt)))
+    if found or spec.literal:
+        shown = ", ".join(found[:3])
+        st.toggle(
+            t("frame.literal"),
+            key=_show("w_literal", spec.literal),
+            help=_plain(t("frame.literal_help", strings=shown)),
+            on_change=_tell("w_literal", "literal"),
+        )
+    if spec.chat or state.has_chat(spec.model):
+        st.toggle(
+            t("frame.chat"),
+            key=_show("w_chat", spec.chat),
+            help=t("frame.chat_help"),
+            on_change=_tell("w_chat", "chat"),
+        )
+
+
+def guess_chinese(text: str) -> bool:
+    """Whether a text has at least two Chinese characters."""
+    return sum("\u4e00" <= c <= "\u9fff" for c in text) >= 2
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+\-.!|$~:])", r"\\\1", text)
+
+
+def _decoding(t: Catalog) -> None:
+    settings = state.place().spec.settings
+    st.segmented_control(
+        t("frame.strategy"),
+        list(STRATEGIES),
+        key=_show("w_strategy", settings.strategy),
+        format_func=lambda s: t(f"frame.strategy_{s}") if s in STRATEGIES else str(s),
+        on_change=_tell("w_strategy", "strategy", lambda s: s or settings.strategy),
+    )
+    st.slider(
+        t("frame.temperature"),
+        0.0,
+        max(2.0, settings.temperature),
+        key=_show("w_t", settings.temperature),
+        step=0.05,
+        help=t("frame.temperature_help"),
+        on_change=_tell("w_t", "temperature"),
+    )
+    if settings.temperature == 0:
+        st.caption(t("frame.temperature_zero"))
+    columns = st.columns(3)
+    fields = (("top_k", "w_k", 1, 2**31, 1), ("top_p", "w_p", 0.0, 1.0, 0.05))
+    for column, (field, key, low, high, step) in zip(
+        columns, (*fields, ("min_p", "w_m", 0.0, 1.0, 0.05)), strict=True
+    ):
+        column.number_input(
+            t(f"frame.{field}"),
+            low,
+            high,
+            key=_show(key, getattr(settings, field)),
+            step=step,
+            placeholder=t("frame.off"),
+            help=t(f"frame.{field}_help"),
+            on_change=_tell(key, field, lambda v, f=field: None if v == 0 and f == "top_p" else v),
+        )
+    left, right = st.columns(2)
+    left.number_input(
+        t("frame.seed"),
+        0,
+        min(MAX_SEED, 2**53 - 1),
+        key=_show("w_seed", min(settings.seed, 2**53 - 1)),
+        help=t("frame.seed_help"),
+        on_change=_tell("w_seed", "seed", lambda v: v or 0),
+    )
+    right.number_input(
+        t("frame.max_new"),
+        1,
+        MAX_NEW_LIMIT,
+        key=_show("w_max", settings.max_new),
+        help=t("frame.max_new_help"),
+        on_change=_tell("w_max", "max_new", lambda v: v or 1),
+    )
+    refused = st.session_state.get("refused")
+    if refused is not None:
+        st.error(t.fault(refused))
+    _cost(t)
+
+
+def _cost(t: Catalog) -> None:
+    found = state.cost_of(state.place().spec)
+    if found is None:
+        return
+    tokens, cost = found
+    st.caption(t("frame.cost", tokens=f"{tokens:,}", size=size(cost.total)))
+    if not cost.attention_kept:
+        st.caption(t("frame.cost_no_attention"))
+
+
+def size(count: int) -> str:
+    """Bytes for people, in decimal units: 538 MB."""
+    for unit, width in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= width:
+            value = count / width
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    return f"{count} B"
+
+
