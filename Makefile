@@ -38,11 +38,11 @@ lint: dev  ## ruff and mypy
 	$(PY) -m mypy
 
 look: dev system  ## a picture of every page, language, theme and width, in .look/
-	$(PY) tools/look.py $(PAGES)
+	$(PY) -m tools.look $(PAGES)
 
 bench: dev  ## side-by-side measurements
-	$(PY) bench/step.py
-	$(PY) bench/first_paint.py
+	$(PY) -m bench.step
+	$(PY) -m bench.first_paint
 	node bench/slider.mjs
 
 install: $(VENV)/.installed  ## make .venv and install what the app needs
