@@ -1,0 +1,1 @@
+"""Text, bytes and characters: the parts that core.tokens is built from."""
