@@ -29,8 +29,8 @@ from core.text.reader import (
     repair,
 )
 from core.text.search import Index
-from core.text.visible import visible
 from core.trace import Token
+from core.visible import visible
 
 __all__ = ["MAX_CHARACTERS", "Control", "Encoded", "Vocabulary", "visible"]
 

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from core.faults import Fault
 from core.text.pieces import pieces_of
-from core.text.visible import visible, visible_bytes
+from core.visible import visible, visible_bytes
 
 
 class Entries:
@@ -27,7 +27,7 @@ class Entries:
     def known(self, id: int) -> int:
         """The id itself. Raises Fault if the model has no such row."""
         if not 0 <= id < self.size:
-            raise Fault("unknown_token", id=id, last=self.size - 1)
+            raise Fault("unknown_token", id=id, limit=self.size - 1)
         return id
 
     def piece(self, id: int) -> str | None:

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from core.text.visible import MARKS, visible
+from core.visible import MARKS, visible
 
 _UNMARK = str.maketrans({mark: char for char, mark in MARKS.items()})
 
