@@ -108,7 +108,7 @@ class Vocabulary:
 
     def _noted(self, encoded: Encoded, typed: str, clean: str, literal: bool) -> Encoded:
         notes = encoded.notes
-        if clean != typed:
+        if clean.count("\ufffd") > typed.count("\ufffd"):
             notes = ("surrogate_replaced", *notes)
         # most prompts hold no special token at all: their tokens tell
         if not literal and not self._entries.special.isdisjoint(encoded.ids):

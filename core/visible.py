@@ -47,17 +47,22 @@ _NAMES: Final = {
 """Usual abbreviations of characters that leave no ink; others are written ‹U+XXXX›."""
 
 _UNSEEN: Final = r"[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u2400-\u2421␣↵⇥‹›◌]"
-_FIND: Final = regex.compile(_UNSEEN)
+_LONELY: Final = r"^(?=\p{M})"
+"""A combining mark at the start needs something to stand on, or it lands on its neighbour."""
+_FIND: Final = regex.compile(f"{_UNSEEN}|{_LONELY}")
 _TAGS: Final = r"[\U000E0020-\U000E007E]+\U000E007F"
 _EMOJI: Final = rf"\p{{Extended_Pictographic}}(?:\uFE0F|\p{{Emoji_Modifier}})?(?:{_TAGS})?"
 _FIND_OR_KEEP: Final = regex.compile(
     rf"(?P<keep>{_EMOJI}(?:\u200D{_EMOJI})*|[0-9#*]\uFE0F\u20E3"
     r"|(?<=[\p{L}\p{M}])[\u200C\u200D](?=[\p{L}\p{M}]))"
-    rf"|{_UNSEEN}"
+    rf"|{_UNSEEN}|{_LONELY}"
 )
 
 
-def _mark(char: str) -> str:
+def _mark(match: regex.Match[str]) -> str:
+    char: str = match[0]
+    if not char:
+        return "◌"
     if char in MARKS:
         return MARKS[char]
     code = ord(char)
@@ -70,7 +75,7 @@ def _mark(char: str) -> str:
 
 def _replace(match: regex.Match[str]) -> str:
     found: str = match[0]
-    return found if match.lastgroup == "keep" else _mark(found)
+    return found if match.lastgroup == "keep" else _mark(match)
 
 
 def visible(text: str, *, whole: bool = False) -> str:
@@ -82,11 +87,8 @@ def visible(text: str, *, whole: bool = False) -> str:
     """
     if text.isascii() and text.isprintable():
         return text.replace(" ", MARKS[" "])
-    shown: str = (
-        _FIND_OR_KEEP.sub(_replace, text) if whole else _FIND.sub(lambda m: _mark(m[0]), text)
-    )
-    # a combining mark needs something to stand on, or it lands on its neighbour's label
-    return "◌" + shown if regex.match(r"\p{M}", shown) else shown
+    shown: str = _FIND_OR_KEEP.sub(_replace, text) if whole else _FIND.sub(_mark, text)
+    return shown
 
 
 def hexes(data: bytes) -> str:
@@ -96,6 +98,10 @@ def hexes(data: bytes) -> str:
 
 def visible_bytes(data: bytes) -> str:
     """The text of ``data`` made visible, with the bytes that form no character as hexes."""
+    try:
+        return visible(data.decode())
+    except UnicodeDecodeError:
+        pass
     shown = []
     while data:
         try:

@@ -83,30 +83,33 @@ class Reader:
         knows which of them are the user's.
         """
         notes: list[str] = []
-        ids = self._ids(text, plain)
-        back = self._read_back(ids)
+        ids, back = self._ids(text, plain)
         if back != text:
             spelled = self._spellable(text)
             if spelled != text:
                 notes.append("character_unreadable")
-                text, ids = spelled, self._ids(spelled, plain)
-                back = self._read_back(ids)
+                text = spelled
+                ids, back = self._ids(text, plain)
             if back != text:
                 notes.append("text_changed")
         return Encoded(tuple(ids), back, tuple(notes))
 
-    def _ids(self, text: str, plain: Region) -> list[int]:
+    def _ids(self, text: str, plain: Region) -> tuple[list[int], str]:
+        """The ids of ``text``, and the text that they spell."""
         encoding = _encode(self._tokenizer, text)
         ids: list[int] = encoding.ids
+        own = len(self.opening)
         controls = self._controls(encoding) if plain[1] > plain[0] else ()
         kept = [c for c in controls if c.stop <= plain[0] or c.start >= plain[1]]
         if controls and not kept:
-            return list(_encode(self._plain_tokenizer(), text).ids)
-        if len(kept) < len(controls):
+            ids = _encode(self._plain_tokenizer(), text).ids
+        elif len(kept) < len(controls):
             ids = self._around(text, kept)
-        start = len(self.opening)
-        # a chat template may have written the start token already
-        return ids[start:] if start and ids[start : 2 * start] == self.opening else ids
+        if own and ids[own : 2 * own] == self.opening:
+            # typed, or written by a chat template: one start is enough
+            ids, own = ids[own:], 0
+        spelled = self._entries.spell(ids[own : len(ids) - self.closing])
+        return ids, spelled.decode(errors="replace")
 
     def _around(self, text: str, kept: Sequence[Control]) -> list[int]:
         """Ids of ``text`` in which only the ``kept`` control strings are control tokens."""
@@ -126,11 +129,6 @@ class Reader:
             if self._plain is None:
                 self._plain = private_copy(self._tokenizer, plain=True)
             return self._plain
-
-    def _read_back(self, ids: Sequence[int]) -> str:
-        opened = list(ids[: len(self.opening)]) == self.opening
-        own = ids[len(self.opening) if opened else 0 : len(ids) - self.closing]
-        return self._entries.spell(own).decode(errors="replace")
 
     def _spellable(self, text: str) -> str:
         """``text`` with U+FFFD for characters whose bytes a byte-level vocabulary lacks."""
