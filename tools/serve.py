@@ -1,7 +1,7 @@
 """Starts the app: fetches the default model the first time, then opens the page.
 
 ``make run`` and ``make class`` call it; on Windows it is called by hand (see README).
-Only the standard library is used, so that the page is up before torch is imported.
+Nothing here imports torch, so the page is up long before the model is loaded.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from core.models.catalog import DEFAULT, resolve, state_on_disk
+
 ROOT = Path(__file__).resolve().parent.parent
-MODEL = "smollm2-135m"
 
 
 def is_free(address: str, port: int) -> bool:
@@ -50,10 +51,12 @@ def room_addresses() -> list[str]:
 
 def fetch_default_model() -> None:
     """With the network gone and no model yet, the app still starts: it has a stored run."""
-    fetch = [sys.executable, "-m", "core", "models", "fetch", MODEL]
+    if state_on_disk(resolve(DEFAULT)) == "ready":
+        return
+    fetch = [sys.executable, "-m", "core", "models", "fetch", DEFAULT]
     if subprocess.run(fetch, cwd=ROOT, check=False).returncode:
         print(
-            f"The model {MODEL} could not be fetched, so the app starts without it and shows a "
+            f"The model {DEFAULT} could not be fetched, so the app starts without it and shows a "
             "stored run; fetch it later in the app or with 'make models'.",
             flush=True,
         )
