@@ -80,8 +80,9 @@ def traced_attention(
     batch, heads, rows, width = query.shape
     groups, columns = key.shape[1], key.shape[2]
     scale = width**-0.5 if scaling is None else scaling
-    folded = query.reshape(batch, groups, heads // groups * rows, width)
-    scores = torch.matmul(folded, key.transpose(2, 3)).mul_(scale)
+    folded = query.reshape(batch * groups, heads // groups * rows, width)
+    flat_key, flat_value = (x.reshape(batch * groups, columns, width) for x in (key, value))
+    scores = torch.bmm(folded, flat_key.transpose(1, 2)).mul_(scale)
     scores = scores.view(batch, heads, rows, columns)
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
@@ -93,8 +94,8 @@ def traced_attention(
         sink = s_aux.reshape(1, heads, 1, 1).expand(batch, -1, rows, -1)
         weights = torch.cat([scores, sink.to(scores.dtype)], dim=-1)
         weights = nn.functional.softmax(weights, dim=-1, dtype=torch.float32)[..., :-1]
-    mixed = weights.to(query.dtype).view(batch, groups, heads // groups * rows, columns)
-    output = torch.matmul(mixed, value.to(query.dtype)).view(batch, heads, rows, width)
+    mixed = weights.to(query.dtype).reshape(folded.shape[0], folded.shape[1], columns)
+    output = torch.bmm(mixed, flat_value).view(batch, heads, rows, width)
 
     recorder = _recorder()
     layer = getattr(module, "layer_idx", None)
@@ -109,8 +110,21 @@ def traced_attention(
     return output.transpose(1, 2).contiguous(), weights
 
 
+def traced_mask(
+    *, q_length: int, attention_mask: Tensor | None = None, **rest: Any
+) -> Tensor | None:
+    """The additive mask; ``None`` for a single new position, from which nothing is hidden.
+
+    (A dynamic cache holds only what that position may see: a sliding window is cut already.)
+    """
+    if q_length == 1 and attention_mask is None:
+        return None
+    mask: Tensor = eager_mask(q_length=q_length, attention_mask=attention_mask, **rest)
+    return mask
+
+
 AttentionInterface.register(ATTENTION, traced_attention)
-AttentionMaskInterface.register(ATTENTION, eager_mask)
+AttentionMaskInterface.register(ATTENTION, traced_mask)
 
 
 @dataclass(frozen=True)
