@@ -1,0 +1,131 @@
+"""What every page shares: menu, sidebar, the text with its player, the lesson, the error border.
+
+A page names itself and gives its body; the body runs in one fragment, so that a click in it
+redraws the body alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from core.engine.protocol import Engine
+from core.engine.recorded import RecordedEngine
+from core.faults import Fault, NotReady
+from core.lens import Lens
+from core.settings import RunSpec
+from core.tokens import Vocabulary
+from core.trace import Generation, StepTrace
+from ui import state
+from ui.components.strip import strip
+from ui.controls import sidebar, waiting
+from ui.i18n import Catalog, catalog
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+LESSONS: Final = ROOT / "lessons"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Context:
+    """All that a page's body needs: words, the run, and the step in view."""
+
+    t: Catalog
+    spec: RunSpec
+    engine: Engine
+    generation: Generation
+    view: StepTrace | None
+    """The step in view with its stages in full; ``None`` before the first step."""
+    recorded: str | None
+    """A sentence saying where the stored run comes from, while it stands in for the model."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self.engine.vocabulary
+
+    @cached_property
+    def lens(self) -> Lens | None:
+        return state.lens(self.engine, self.view) if self.view else None
+
+    def act(self, key: str) -> Callable[[], None]:
+        """The callback for the "action" event of the component mounted under ``key``."""
+        return state.listener(key)
+
+
+Body = Callable[[Context], None]
+
+
+def page(name: str, body: Body) -> None:
+    """Draw the page ``name``: an area of the catalogue, and a lesson."""
+    state.read_link()
+    t = catalog(state.place().view.lang)
+    st.set_page_config(
+        page_title=f"{t(f'{name}.title')} · {t('frame.product')}", page_icon="🔡", layout="wide"
+    )
+    st.session_state.pop("whole_page", None)
+    with st.sidebar:
+        sidebar(t, name)
+    _story(name, body)
+
+
+@st.fragment
+def _story(name: str, body: Body) -> None:
+    if st.session_state.pop("whole_page", False):
+        st.rerun(scope="app")
+    t = catalog(state.place().view.lang)
+    _heading(t, name)
+    try:
+        context = _context(t)
+        strip(context, key="strip")
+        body(context)
+    except NotReady:
+        waiting(t)
+    except Fault as fault:
+        st.error(t.fault(fault))
+    except Exception:
+        _log.exception("page %s", name)
+        st.error(t("frame.broken"))
+    _lesson(t, name)
+    state.write_link()
+
+
+def _heading(t: Catalog, name: str) -> None:
+    st.markdown(f"### {t(f'{name}.title')}")
+    st.caption(t(f"{name}.intro"))
+    notes = st.session_state.get("notes")
+    if notes:
+        st.info(t("frame.link_notes", names=", ".join(notes)))
+
+
+def _context(t: Catalog) -> Context:
+    here = state.place()
+    engine = state.engine_for(here.spec)
+    if engine is None:
+        raise NotReady("model_loading")
+    run = state.generation(engine, here.spec, here.view.made)
+    st.session_state["stop"] = run.stop
+    made = max(len(run.steps), 1)
+    if made < here.view.made:
+        state.look(made=made, step=min(here.view.step, made - 1))
+    step = state.place().view.step
+    view = state.in_full(run.steps[step], here.spec.settings) if run.steps else None
+    return Context(t, here.spec, engine, run, view, _where_from(t, engine))
+
+
+def _where_from(t: Catalog, engine: Engine) -> str | None:
+    if not isinstance(engine, RecordedEngine):
+        return None
+    return t("frame.recorded", model=engine.info.name, date=engine.about["date"])
+
+
+def _lesson(t: Catalog, name: str) -> None:
+    path = LESSONS / t.lang / f"{name}.md"
+    if path.is_file():
+        with st.expander(t("frame.lesson"), icon=":material/school:"):
+            st.markdown(path.read_text(encoding="utf-8"))

@@ -1,0 +1,173 @@
+"""The address bar: a run and a point of view ↔ query parameters. Pure, and total.
+
+Ids are stable (never a localized label); every value is validated; what is wrong falls back
+to its default and is named in ``notes``, so that an old or damaged link still opens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from core.faults import Fault
+from core.settings import RunSpec, Settings
+from ui.i18n import LANGUAGES
+
+PROMPT_CAP: Final = 500
+"""Characters of a prompt (or of typed numbers) that a link carries; proxies cut longer lines."""
+FORCED_CAP: Final = 100
+MODEL_CAP: Final = 200
+
+
+@dataclass(frozen=True)
+class View:
+    """Where the reader stands in a run."""
+
+    lang: str = "en"
+    made: int = 1
+    """Steps made so far."""
+    step: int = 0
+    """Index of the step in view; below ``made``."""
+    own: str = ""
+    """Numbers typed on the Probabilities page; empty: the model's own step is shown."""
+
+
+DEFAULT: Final = RunSpec(prompt="The capital of France is", settings=Settings(top_p=0.9))
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a link says, and the names of the parameters that could not be read."""
+
+    spec: RunSpec
+    view: View
+    notes: tuple[str, ...] = ()
+
+
+def _number(text: str) -> float:
+    return float(text)
+
+
+def _optional(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    return lambda text: None if text == "off" else kind(text)
+
+
+def _flag(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError(text)
+    return text == "1"
+
+
+def _pairs(text: str) -> tuple[tuple[int, int], ...]:
+    pairs = [part.split(":") for part in text.split(",") if part]
+    if len(pairs) > FORCED_CAP:
+        raise ValueError(text)
+    return tuple((int(step), int(token)) for step, token in pairs)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
+# field of Settings → (query parameter, parser)
+_SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
+    "strategy": ("strategy", str),
+    "temperature": ("t", _number),
+    "top_k": ("k", _optional(int)),
+    "top_p": ("p", _optional(_number)),
+    "min_p": ("m", _optional(_number)),
+    "order": ("order", _names),
+    "seed": ("seed", int),
+    "max_new": ("max", int),
+    "forced": ("force", _pairs),
+}
+PARAMETERS: Final = (
+    "lang", "model", "prompt", "literal", "chat", "made", "step", "own",
+    *(name for name, _ in _SETTINGS.values()),
+)  # fmt: skip
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "off"
+    if isinstance(value, tuple):
+        return ",".join(":".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in value)
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def encode(spec: RunSpec, view: View) -> dict[str, str]:
+    """The parameters that differ from the defaults; the language is always said."""
+    query = {"lang": view.lang}
+    if spec.model != DEFAULT.model:
+        query["model"] = spec.model
+    if spec.prompt != DEFAULT.prompt:
+        query["prompt"] = safe(spec.prompt)[:PROMPT_CAP]
+    if spec.literal:
+        query["literal"] = "1"
+    if spec.chat:
+        query["chat"] = "1"
+    for field in fields(Settings):
+        value = getattr(spec.settings, field.name)
+        if value != getattr(DEFAULT.settings, field.name):
+            query[_SETTINGS[field.name][0]] = _text(value)
+    if view.made != 1:
+        query["made"] = str(view.made)
+    if view.step != 0:
+        query["step"] = str(view.step)
+    if view.own:
+        query["own"] = safe(view.own)[:PROMPT_CAP]
+    return query
+
+
+def too_long(spec: RunSpec, view: View) -> bool:
+    """Whether the link cannot carry the whole text."""
+    return len(spec.prompt) > PROMPT_CAP or len(view.own) > PROMPT_CAP
+
+
+def safe(text: str) -> str:
+    """Text that UTF-8 can carry: lone surrogates become U+FFFD."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def decode(query: Mapping[str, str], lang: str) -> Opened:
+    """Read a link; ``lang`` is used where it names none. Never raises."""
+    notes: list[str] = []
+
+    def read(name: str, parse: Callable[[str], Any], default: Any) -> Any:
+        if name not in query:
+            return default
+        try:
+            return parse(query[name])
+        except (ValueError, TypeError, OverflowError):
+            notes.append(name)
+            return default
+
+    settings = DEFAULT.settings
+    for field, (name, parse) in _SETTINGS.items():
+        value = read(name, parse, getattr(settings, field))
+        try:
+            settings = replace(settings, **{field: value})
+        except (Fault, TypeError):
+            notes.append(name)
+    spec = RunSpec(
+        model=query.get("model", DEFAULT.model)[:MODEL_CAP] or DEFAULT.model,
+        prompt=safe(query.get("prompt", DEFAULT.prompt))[:PROMPT_CAP],
+        literal=read("literal", _flag, False),
+        chat=read("chat", _flag, False),
+        settings=settings,
+    )
+    made = min(max(read("made", int, 1), 1), settings.max_new)
+    view = View(
+        lang=query.get("lang", "") if query.get("lang") in LANGUAGES else lang,
+        made=made,
+        step=min(max(read("step", int, 0), 0), made - 1),
+        own=safe(query.get("own", ""))[:PROMPT_CAP],
+    )
+    return Opened(spec, view, tuple(dict.fromkeys(notes)))
+
+
+def fingerprint(spec: RunSpec, view: View) -> str:
+    """A short, stable text that is equal exactly for equal links."""
+    return json.dumps(encode(spec, view), sort_keys=True)

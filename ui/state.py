@@ -1,0 +1,179 @@
+"""The only owner of session state, the address bar and the shared caches.
+
+A reader's state is a small :class:`~ui.session.Place`; everything heavy is shared by all
+readers and bounded: models in the store, forwards in their engine, choices in a memo here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import streamlit as st
+
+from core.decode.choose import choose
+from core.decode.generate import generate
+from core.engine.memory import ByteLRU
+from core.engine.protocol import Engine
+from core.engine.recorded import RecordedEngine, recorded_engine
+from core.engine.store import ModelStore
+from core.faults import Fault
+from core.lens import Lens, logit_lens
+from core.settings import RunSpec, Settings
+from core.trace import Choice, Forward, Generation, StepTrace
+from ui import i18n, link
+from ui.session import Place, act
+
+_PLACE: Final = "place"
+_WRITTEN: Final = "written"
+CHOICES: Final = 100_000
+"""Slim choices remembered for all readers; each is a few numbers."""
+LENS_BYTES: Final = 32_000_000
+
+
+@st.cache_resource(show_spinner=False)
+def store() -> ModelStore:
+    """The models of this process."""
+    return ModelStore()
+
+
+@st.cache_resource(show_spinner=False)
+def _choices() -> ByteLRU[Any, Choice]:
+    return ByteLRU(CHOICES)
+
+
+@st.cache_resource(show_spinner=False)
+def _lenses() -> ByteLRU[Any, Lens]:
+    return ByteLRU(LENS_BYTES)
+
+
+# ---------------------------------------------------------------- the reader's place
+
+
+def place() -> Place:
+    """Where this reader is; on the first call, what the link says."""
+    if _PLACE not in st.session_state:
+        lang = i18n.guess(st.context.locale)
+        opened = link.decode(dict(st.query_params), lang)
+        st.session_state[_PLACE] = Place(opened.spec, opened.view)
+        st.session_state["notes"] = opened.notes
+        st.session_state[_WRITTEN] = None
+    found: Place = st.session_state[_PLACE]
+    return found
+
+
+def put(new: Place) -> None:
+    st.session_state[_PLACE] = new
+
+
+def read_link() -> None:
+    """Follow the address bar where the reader changed it (browser back, a pasted link)."""
+    here = place()
+    written = st.session_state.get(_WRITTEN)
+    query = dict(st.query_params)
+    if written is None or not query or query == written:
+        return
+    opened = link.decode(query, here.view.lang)
+    put(Place(opened.spec, opened.view))
+    st.session_state["notes"] = opened.notes
+
+
+def write_link() -> None:
+    """Put the reader's place into the address bar."""
+    here = place()
+    query = link.encode(here.spec, here.view)
+    if dict(st.query_params) != query:
+        st.query_params.from_dict(query)
+    st.session_state[_WRITTEN] = query
+
+
+def ask(**changes: Any) -> None:
+    """Change the question: fields of RunSpec or of Settings. Raises Fault for illegal values."""
+    here = place()
+    own = {k: v for k, v in changes.items() if k in Settings.__dataclass_fields__}
+    rest = {k: v for k, v in changes.items() if k in RunSpec.__dataclass_fields__}
+    settings = replace(here.spec.settings, **own)
+    put(here.ask(replace(here.spec, **{"settings": settings, **rest})))
+
+
+def look(**changes: Any) -> None:
+    """Change the point of view: fields of ui.link.View."""
+    here = place()
+    put(replace(here, view=replace(here.view, **changes)))
+
+
+def listener(key: str) -> Callable[[], None]:
+    """The callback of a component mounted under ``key``: it carries out the "action" event."""
+
+    def on_action() -> None:
+        event = (st.session_state.get(key) or {}).get("action")
+        before = place()
+        after = act(before, event, st.session_state.get("stop"))
+        put(after)
+        # The sidebar shows the settings too, and lies outside the fragment.
+        if after.spec.settings != before.spec.settings:
+            st.session_state["whole_page"] = True
+
+    return on_action
+
+
+# ---------------------------------------------------------------- engines and runs
+
+
+def engine_for(spec: RunSpec) -> Engine | None:
+    """Who answers: the model, or the stored run of it until it is ready, or nobody yet."""
+    models = store()
+    if models.state(spec.model).status == "ready":
+        return models.engine(spec.model)
+    recorded = recorded_engine()
+    return recorded if spec.model == recorded.info.name else None
+
+
+def remembered_choice(forward: Forward, settings: Settings, step: int, model: str) -> Choice:
+    """The slim choice, from the memo if anyone has made it before."""
+    plain = replace(settings, forced=(), max_new=1)
+    key = (model, forward.ids, forward.start, plain, step, settings.forced_at(step))
+    memo = _choices()
+    found = memo.get(key)
+    if found is None:
+        found = choose(forward.logits, settings, step=step, with_stages=False)
+        memo.put(key, found, 1)
+    return found
+
+
+def generation(engine: Engine, spec: RunSpec, made: int) -> Generation:
+    """The first ``made`` steps of the run. Raises Fault; stops when the reader clicks again."""
+
+    def decide(forward: Forward, settings: Settings, step: int) -> Choice:
+        # A cancel point: Streamlit stops an outdated script at the next touch of its state.
+        st.session_state.get(_PLACE)
+        return remembered_choice(forward, settings, step, engine.info.name)
+
+    return generate(engine, spec, steps=made, decide=decide)
+
+
+def in_full(trace: StepTrace, settings: Settings) -> StepTrace:
+    """The same step with the arrays of its stages."""
+    choice = choose(trace.forward.logits, settings, step=trace.index)
+    return replace(trace, choice=choice)
+
+
+def lens(engine: Engine, trace: StepTrace) -> Lens | None:
+    """The logit lens of a step; ``None`` where the engine has no layers or no norm to read."""
+    if engine.info.layers == 0:
+        return None
+    try:
+        if isinstance(engine, RecordedEngine):
+            return engine.lens(trace.forward, trace.choice.id)
+        key = (engine.info.name, trace.forward.ids, trace.forward.start, trace.choice.id)
+        memo = _lenses()
+        found = memo.get(key)
+        if found is None:
+            found = logit_lens(engine, trace.forward, trace.choice.id)
+            memo.put(key, found, 4096)
+        return found
+    except Fault:
+        return None
+
+
