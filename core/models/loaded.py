@@ -1,0 +1,84 @@
+"""A model in memory, with what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from transformers import PreTrainedModel
+
+from core.trace import ModelInfo
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """Weights, tokenizer and facts. The model is in eval mode and needs no gradients."""
+
+    model: PreTrainedModel
+    tokenizer: Tokenizer
+    chat_template: str | None
+    """A Jinja template, to be run in a sandbox only."""
+    info: ModelInfo
+
+
+def finish(
+    model: Any, tokenizer: Tokenizer, chat_template: str | None, *, name: str
+) -> LoadedModel:
+    """Freeze a transformers model and read its facts off it."""
+    model.eval()
+    model.requires_grad_(False)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    settle_end(model)
+    return LoadedModel(model, tokenizer, chat_template, describe(model, name, bool(chat_template)))
+
+
+def settle_end(model: Any) -> None:
+    """Let ``generate`` stop where this project stops, when only the config names an end token."""
+    settings = model.generation_config
+    if settings.eos_token_id is None:
+        config = model.config
+        settings.eos_token_id = config.eos_token_id or config.get_text_config().eos_token_id
+
+
+def end_ids(model: Any) -> tuple[int, ...]:
+    """The tokens at which ``generate`` stops, sorted: none, one or several."""
+    found = model.generation_config.eos_token_id
+    if found is None:
+        return ()
+    return tuple(sorted(found)) if isinstance(found, list | tuple) else (int(found),)
+
+
+def describe(model: Any, name: str, chat: bool) -> ModelInfo:
+    """What the labels and the estimates need to know."""
+    config = model.config.get_text_config()
+    heads = config.num_attention_heads
+    parameters = list(model.parameters())
+    first = parameters[0]
+    head = model.get_output_embeddings()
+    return ModelInfo(
+        name=name,
+        architecture=(getattr(model.config, "architectures", None) or [type(model).__name__])[0],
+        layers=config.num_hidden_layers,
+        heads=heads,
+        kv_heads=getattr(config, "num_key_value_heads", None) or heads,
+        head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
+        width=config.hidden_size,
+        vocabulary=config.vocab_size if head is None else head.weight.shape[0],
+        context=config.max_position_embeddings,
+        parameters=sum(p.numel() for p in parameters),
+        bytes_in_memory=_bytes([*parameters, *model.buffers()]),
+        device=str(first.device),
+        dtype=str(first.dtype).removeprefix("torch."),
+        end_ids=end_ids(model),
+        chat=chat,
+    )
+
+
+def _bytes(tensors: Iterable[torch.Tensor]) -> int:
+    """Bytes of memory behind the tensors, shared memory counted once."""
+    stores = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    return sum(stores.values())
