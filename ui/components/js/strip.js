@@ -1,0 +1,208 @@
+import { el, fmt, percent, themeOf } from "./dom.js"
+import { describe, target } from "./chips.js"
+import { ack, atEnd, keyAction, newPlayer, pause, manual, play, runToEnd, setSpeed, tick, wait } from "./player.js"
+import { legendNode, textNodes } from "./strip_text.js"
+import { controls } from "./strip_controls.js"
+
+const strips = new WeakMap()
+
+class Strip {
+  constructor(root) {
+    this.root = root
+    this.player = newPlayer()
+    this.queue = []
+    this.serial = 0
+    this.expanded = false
+    this.width = root.clientWidth || 800
+    this.text = el("div", { class: "text", role: "group" })
+    this.about = el("p", { class: "about" })
+    this.note = el("p", { class: "note", role: "status" })
+    this.said = el("p", { class: "sr-only", "aria-live": "polite" })
+    this.legend = el("div", {})
+    this.controls = controls({
+      restart: () => this.order({ do: "restart" }),
+      back: () => this.order({ do: "back" }),
+      step: () => this.order({ do: "step" }),
+      play: () => this.toggle(),
+      run: () => this.start(runToEnd),
+      goto: (step) => this.order({ do: "goto", step }),
+      speed: (n) => this.move([setSpeed(this.player, n), null]),
+    })
+    root.replaceChildren(this.text, this.controls.node,
+      el("div", { class: "foot" }, el("div", {}, this.about, this.note), this.legend), this.said)
+    this.text.onkeydown = (event) => this.walk(event)
+    this.listen()
+  }
+
+  listen() {
+    const key = (event) => this.key(event)
+    const click = (event) => {
+      if (this.player.mode !== "paused" && !event.composedPath().includes(this.root)) {
+        this.move([pause(this.player), null])
+      }
+    }
+    document.addEventListener("keydown", key)
+    document.addEventListener("click", click, true)
+    this.observer = new ResizeObserver(() => this.resize())
+    this.observer.observe(this.root)
+    this.unlisten = () => {
+      document.removeEventListener("keydown", key)
+      document.removeEventListener("click", click, true)
+      this.observer.disconnect()
+      clearTimeout(this.timer)
+    }
+  }
+
+  update(data, theme, emit) {
+    const fresh = this.data?.run !== data.run
+    const moved = fresh || this.data.view !== data.view || this.data.made !== data.made
+    const answered = data.ack === this.serial || this.player.sentAt === null
+    Object.assign(this, { data, theme, emit })
+    if (fresh) this.expanded = false
+    if (answered) {
+      this.player = ack(this.player, data)
+      if (this.queue.length) this.send(this.queue.shift())
+    }
+    this.draw()
+    if (moved) this.announce()
+    this.schedule()
+  }
+
+  // A request by hand. Steps that come faster than answers wait in line; others replace them.
+  order(command) {
+    this.player = pause(this.player)
+    const slow = command.do === "step" || command.do === "back"
+    if (!slow) this.queue = []
+    if (slow && this.player.sentAt !== null) this.queue = [...this.queue, command].slice(0, 16)
+    else this.send(command)
+    this.draw()
+    this.schedule()
+  }
+
+  send(command) {
+    if (command.do === "step" && atEnd(this.data)) this.queue = []
+    else {
+      this.player = manual(this.player, Date.now())
+      this.emit({ ...command, serial: ++this.serial })
+    }
+  }
+
+  move([player, command]) {
+    this.player = player
+    this.queue = player.lost ? [] : this.queue
+    if (command) this.emit({ ...command, serial: ++this.serial })
+    this.draw()
+    this.schedule()
+  }
+
+  toggle() {
+    if (this.player.mode !== "paused") this.move([pause(this.player), null])
+    else this.start(play)
+  }
+
+  start(how) {
+    this.queue = []
+    this.move(how(this.player, this.data, Date.now()))
+  }
+
+  schedule() {
+    clearTimeout(this.timer)
+    const ms = wait(this.player, Date.now())
+    if (ms !== null) {
+      this.timer = setTimeout(() => this.move(tick(this.player, this.data, Date.now())), ms)
+    }
+  }
+
+  key(event) {
+    if (event.defaultPrevented || event.isComposing) return
+    const node = event.composedPath()[0]
+    const action = keyAction(
+      { key: event.key, ctrl: event.ctrlKey, meta: event.metaKey, alt: event.altKey, shift: event.shiftKey },
+      { tag: (node.tagName ?? "").toLowerCase(), role: node.getAttribute?.("role"), editable: node.isContentEditable })
+    if (!action) return
+    event.preventDefault()
+    if (action === "toggle") this.toggle()
+    else if (action === "back" || !atEnd(this.data)) this.order({ do: action })
+  }
+
+  // Up, down, Home and End walk over the new tokens; left and right belong to the player.
+  walk(event) {
+    const moves = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity }
+    const chips = [...this.text.querySelectorAll("button.chip")]
+    const here = chips.indexOf(event.target)
+    if (!(event.key in moves) || here < 0) return
+    event.preventDefault()
+    chips[Math.min(chips.length - 1, Math.max(0, here + moves[event.key]))].focus()
+  }
+
+  resize() {
+    if (Math.abs(this.root.clientWidth - this.width) < 8) return
+    this.width = this.root.clientWidth
+    if (this.data) this.draw()
+  }
+
+  draw() {
+    const { data, theme, player } = this
+    const focused = this.text.contains(this.root.getRootNode().activeElement)
+    const pending = player.sentAt !== null && data.view >= data.made - 1
+    this.text.setAttribute("aria-label", data.strings.title)
+    this.text.replaceChildren(...textNodes(data, { theme, width: this.width, expanded: this.expanded, pending }, {
+      pick: (chip) => this.order({ do: "goto", step: target(chip, data.view) }),
+      about: (chip) => this.tell(chip),
+      expand: () => { this.expanded = !this.expanded; this.draw() },
+    }))
+    const current = this.text.querySelector(".current")
+    if (focused) (current ?? this.text.querySelector("button"))?.focus({ preventScroll: true })
+    if (current) reveal(this.text, current)
+    this.controls.update(data, player)
+    this.legend.replaceChildren(legendNode(data, theme))
+    this.note.textContent = player.lost ? data.strings.lost : this.stopSentence()
+    this.note.classList.toggle("warning", player.lost)
+    this.tell(null)
+    this.root.setAttribute("aria-busy", String(player.sentAt !== null))
+  }
+
+  tell(chip) {
+    const shown = chip ?? this.data.chips.find((c) => c.steps.some((s) => s.index === this.data.view))
+    this.about.replaceChildren()
+    if (!shown) return
+    const [label, ...rest] = describe(shown, this.data.strings)
+    this.about.append(el("bdi", { class: "label" }, label), ` · ${rest.join(" · ")}`)
+  }
+
+  stopSentence() {
+    const { stop, strings, limit, steps, view, made } = this.data
+    if (!stop || view < made - 1) return ""
+    return fmt(strings[`stop_${stop}`] ?? "", { limit, token: steps[steps.length - 1] ?? "" })
+  }
+
+  announce() {
+    const { view, steps, limit, strings, chips } = this.data
+    if (this.player.mode === "running" || view < 0) return
+    const at = fmt(strings.at_token, { step: view + 1, limit, token: steps[view] })
+    const step = chips.flatMap((chip) => chip.steps).find((s) => s.index === view)
+    this.said.textContent = step ? `${at}, ${fmt(strings.model, { p: percent(step.p) })}` : at
+  }
+}
+
+// Keep the token in view inside the text's own box, without moving the page.
+function reveal(box, node) {
+  const low = node.offsetTop - box.offsetTop
+  if (low < box.scrollTop) box.scrollTop = low - 8
+  else if (low + node.offsetHeight > box.scrollTop + box.clientHeight) {
+    box.scrollTop = low + node.offsetHeight - box.clientHeight + 8
+  }
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".root")
+  root.dataset.theme = themeOf(parentElement)
+  root.lang = data.lang
+  if (!strips.has(root)) strips.set(root, new Strip(root))
+  const strip = strips.get(root)
+  strip.update(data, root.dataset.theme, (event) => setTriggerValue("action", event))
+  return () => {
+    strip.unlisten()
+    strips.delete(root)
+  }
+}
