@@ -1,15 +1,11 @@
 // What one frame of dragging a slider costs in JavaScript, over the whole vocabulary of the
 // default model (49,152 logits): the filters, the 20 highest after each stage, the draw.
 // The browser's own painting comes on top; the goal for both together is 50 ms.
-import { readFileSync } from "node:fs"
+import * as decode from "../ui/components/js/decode.js"
 
 const VOCABULARY = 49152
 const SHOWN = 20
 const FRAMES = 200
-
-// A file in a folder without package.json is not a module for Node; the same text as data is.
-const source = readFileSync(new URL("../ui/components/js/decode.js", import.meta.url))
-const decode = await import("data:text/javascript;base64," + source.toString("base64"))
 
 // Logits in the shape of a language model's: a wide hill and a few high tokens. Always the same.
 let state = 1
