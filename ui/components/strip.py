@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from ui.components.bundle import component
+from ui.figures.strip import strip_data
+
+if TYPE_CHECKING:
+    from ui.frame import Context
 
 _STRIP = component(
     "strip",
@@ -16,13 +19,15 @@ _STRIP = component(
 )
 
 
-def strip(data: Mapping[str, Any], on_action: Callable[[], None], *, key: str = "strip") -> None:
-    """Draw ``data``, made by :func:`ui.figures.strip.strip_data`.
+def strip(context: Context, *, key: str) -> None:
+    """Draw the run of ``context``; each click sets the trigger "action" of ``key``.
 
-    A click sets the trigger "action" of ``key`` and calls ``on_action``. Each event carries a
-    serial number that goes back with the answer: the player then knows which data answers
-    it, even where nothing changed.
+    Each event carries a serial number that goes back with the answer: the player then knows
+    which data answers it, even where nothing changed.
     """
+    run = context.generation
+    tokens = context.vocabulary.tokens(run.ids, len(run.prompt))
+    data = strip_data(run, tokens, context.view.index if context.view else -1, context.t)
     event = (st.session_state.get(key) or {}).get("action")
     serial = event.get("serial") if isinstance(event, dict) else None
-    _STRIP(key=key, data={**data, "ack": serial}, on_action_change=on_action)
+    _STRIP(key=key, data={**data, "ack": serial}, on_action_change=context.act(key))
