@@ -131,7 +131,8 @@ class Forward:
         before = np.concatenate([self.embedding[None], self.residual[:-1]])
         size = np.linalg.norm(before, axis=-1)
         delta = np.linalg.norm(self.residual - before, axis=-1)
-        return np.divide(delta, size, out=np.zeros_like(delta), where=size > 0)
+        share: np.ndarray = np.divide(delta, size, out=np.zeros_like(delta), where=size > 0)
+        return share
 
 
 @dataclass(frozen=True, eq=False)

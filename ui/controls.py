@@ -20,11 +20,10 @@ from core.settings import MAX_NEW_LIMIT, MAX_SEED, STRATEGIES
 from ui import link, state
 from ui.components.page_tools import page_tools
 from ui.i18n import LANGUAGES, Catalog
-from ui.model_card import model_card
+from ui.model_card import model_card, size
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 EXAMPLES: Final = Path(__file__).resolve().parent / "examples.toml"
-CONTROL_STRING: Final = re.compile(r"<\|[^|<>\s]{1,40}\|>|<[a-z_]{2,20}>|</s>")
 PROMPT_TYPED: Final = 50_000
 """Characters that the prompt field takes; what the model can read is decided later."""
 
@@ -49,7 +48,16 @@ def _show(key: str, value: Any) -> str:
     return key
 
 
-def _tell(key: str, field: str, convert: Callable[[Any], Any] = lambda value: value) -> Any:
+def _same(value: Any) -> Any:
+    return value
+
+
+def _off_at_zero(value: Any) -> Any:
+    """A nucleus of nothing is no setting: 0 reads as "off"."""
+    return value or None
+
+
+def _tell(key: str, field: str, convert: Callable[[Any], Any] = _same) -> Callable[[], None]:
     """A callback that asks the run anew with the widget's value."""
 
     def changed() -> None:
@@ -122,9 +130,12 @@ def _prompt(t: Catalog) -> None:
     if guess_chinese(spec.prompt) and spec.model == "smollm2-135m":
         st.caption(t("frame.gemma_hint"))
         st.button(
-            t("frame.gemma_switch"), on_click=state.ask, kwargs={"model": "gemma3-270m"}, key="gemma"
+            t("frame.gemma_switch"),
+            on_click=state.ask,
+            kwargs={"model": "gemma3-270m"},
+            key="gemma",
         )
-    found = list(dict.fromkeys(CONTROL_STRING.findall(spec.prompt)))
+    found = state.controls_in(spec)
     if found or spec.literal:
         shown = ", ".join(found[:3])
         st.toggle(
@@ -185,7 +196,7 @@ def _decoding(t: Catalog) -> None:
             step=step,
             placeholder=t("frame.off"),
             help=t(f"frame.{field}_help"),
-            on_change=_tell(key, field, lambda v, f=field: None if v == 0 and f == "top_p" else v),
+            on_change=_tell(key, field, _off_at_zero if field == "top_p" else _same),
         )
     left, right = st.columns(2)
     left.number_input(
@@ -218,14 +229,3 @@ def _cost(t: Catalog) -> None:
     st.caption(t("frame.cost", tokens=f"{tokens:,}", size=size(cost.total)))
     if not cost.attention_kept:
         st.caption(t("frame.cost_no_attention"))
-
-
-def size(count: int) -> str:
-    """Bytes for people, in decimal units: 538 MB."""
-    for unit, width in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= width:
-            value = count / width
-            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
-    return f"{count} B"
-
-

@@ -24,8 +24,9 @@ from core.tokens import Vocabulary
 from core.trace import Generation, StepTrace
 from ui import state
 from ui.components.strip import strip
-from ui.controls import sidebar, waiting
+from ui.controls import sidebar
 from ui.i18n import Catalog, catalog
+from ui.model_card import waiting
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LESSONS: Final = ROOT / "lessons"
@@ -83,6 +84,8 @@ def _story(name: str, body: Body) -> None:
     try:
         context = _context(t)
         strip(context, key="strip")
+        if context.recorded:
+            st.caption(context.recorded)
         body(context)
     except NotReady:
         waiting(t)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -96,27 +96,23 @@ class Place:
 
 
 def act(place: Place, event: object, stop: Stop | None) -> Place:
-    """What a click in the browser asks for. The browser is not trusted: nonsense changes nothing."""
+    """What a click in the browser asks for. The browser is not trusted: nonsense changes nothing.
+
+    Events: ``{do: "step", count?}``, ``back``, ``{do: "goto", step}``, ``{do: "force", step,
+    id}``, ``restart``, ``{do: "settings", temperature?, top_k?, top_p?, min_p?, order?}``.
+    """
     if not isinstance(event, Mapping):
         return place
+    moves: dict[object, Callable[[], Place]] = {
+        "step": lambda: place.step(min(max(int(event.get("count", 1)), 1), MAX_COUNT), stop),
+        "back": place.back,
+        "goto": lambda: place.goto(int(event["step"])),
+        "force": lambda: place.force(int(event["step"]), int(event["id"])),
+        "restart": place.restart,
+        "settings": lambda: place.tune(event),
+    }
     try:
-        match event.get("do"):
-            case "step":
-                return place.step(min(max(int(event.get("count", 1)), 1), MAX_COUNT), stop)
-            case "back":
-                return place.back()
-            case "goto":
-                return place.goto(int(event["step"]))
-            case "force":
-                return place.force(int(event["step"]), int(event["id"]))
-            case "restart":
-                return place.restart()
-            case "settings":
-                return place.tune(event)
-            case _:
-                return place
+        move = moves.get(event.get("do"))
+        return move() if move else place
     except (Fault, KeyError, TypeError, ValueError, OverflowError):
         return place
-
-
-

@@ -6,6 +6,7 @@ readers and bounded: models in the store, forwards in their engine, choices in a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
@@ -13,7 +14,8 @@ from typing import Any, Final
 import streamlit as st
 
 from core.decode.choose import choose
-from core.decode.generate import generate
+from core.decode.generate import run
+from core.engine.cost import Cost, cost
 from core.engine.memory import ByteLRU
 from core.engine.protocol import Engine
 from core.engine.recorded import RecordedEngine, recorded_engine
@@ -30,12 +32,22 @@ _WRITTEN: Final = "written"
 CHOICES: Final = 100_000
 """Slim choices remembered for all readers; each is a few numbers."""
 LENS_BYTES: Final = 32_000_000
+IN_CLASS: Final = os.environ.get("TOKEN_BY_TOKEN_CLASS", "") not in ("", "0")
+"""Started for a class: many readers on the network, who are not the owner of the machine."""
 
 
 @st.cache_resource(show_spinner=False)
 def store() -> ModelStore:
-    """The models of this process."""
-    return ModelStore()
+    """The models of this process. A class may not open files of the teacher's computer."""
+    return ModelStore(local=not IN_CLASS)
+
+
+def request(name: str, *, accept_terms: bool = False, retry: bool = False) -> None:
+    """Have a model fetched and loaded; its state, or a sentence, shows in the sidebar."""
+    try:
+        store().request(name, accept_terms, retry=retry)
+    except Fault as fault:
+        st.session_state["refused"] = fault
 
 
 @st.cache_resource(show_spinner=False)
@@ -150,7 +162,7 @@ def generation(engine: Engine, spec: RunSpec, made: int) -> Generation:
         st.session_state.get(_PLACE)
         return remembered_choice(forward, settings, step, engine.info.name)
 
-    return generate(engine, spec, steps=made, decide=decide)
+    return run(engine, spec, steps=made, decide=decide)
 
 
 def in_full(trace: StepTrace, settings: Settings) -> StepTrace:
@@ -177,3 +189,44 @@ def lens(engine: Engine, trace: StepTrace) -> Lens | None:
         return None
 
 
+def has_chat(model: str) -> bool:
+    """Whether the model, once it can answer, has a chat template."""
+    engine = _answering(model)
+    return engine is not None and engine.info.chat
+
+
+def controls_in(spec: RunSpec) -> tuple[str, ...]:
+    """The control strings that the model would read in the prompt as it is typed."""
+    engine = _answering(spec.model)
+    if engine is None:
+        return ()
+    try:
+        found = engine.vocabulary.control_spans(spec.prompt)
+    except Fault:
+        return ()
+    return tuple(dict.fromkeys(spec.prompt[control.start : control.stop] for control in found))
+
+
+def cost_of(spec: RunSpec) -> tuple[int, Cost] | None:
+    """(prompt tokens, what a run to the output limit will hold); ``None`` if nobody can say."""
+    engine = _answering(spec.model)
+    if engine is None:
+        return None
+    try:
+        encoded = engine.vocabulary.read(spec.prompt, chat=spec.chat, literal=spec.literal)
+    except Fault:
+        return None
+    return len(encoded.ids), cost(engine.info, len(encoded.ids), spec.settings.max_new)
+
+
+def _answering(model: str) -> Engine | None:
+    try:
+        return engine_for(RunSpec(model=model))
+    except Fault:
+        return None
+
+
+def show_recorded() -> None:
+    """Go to the stored run."""
+    here = place()
+    put(here.ask(link.DEFAULT))

@@ -97,7 +97,9 @@ class LocalEngine:
     ) -> Float[np.ndarray, "batch vocabulary"]:
         return np.stack([self.forward(ids, capture=PLAIN).logits for ids in prefixes])
 
-    def unembed(self, hidden: Float[np.ndarray, "row width"]) -> Float[np.ndarray, "row vocabulary"]:
+    def unembed(
+        self, hidden: Float[np.ndarray, "row width"]
+    ) -> Float[np.ndarray, "row vocabulary"]:
         if self._parts.norm is None:
             raise Fault("norm_not_readable", architecture=self._info.architecture)
         with self._lock, torch.inference_mode():

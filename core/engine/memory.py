@@ -6,7 +6,7 @@ import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from transformers import DynamicCache
@@ -52,7 +52,8 @@ class ByteLRU(Generic[K, T]):
         with self._lock:
             self._drop(key)
 
-    def keys(self) -> list[K]:
+    def known(self) -> list[K]:
+        """The keys held now, longest unused first."""
         with self._lock:
             return list(self._items)
 
@@ -72,13 +73,18 @@ def fork(cache: DynamicCache) -> DynamicCache:
     return twin
 
 
+def _layers(cache: DynamicCache) -> list[Any]:
+    """The layers of attention; their classes differ by architecture and share these fields."""
+    return list(cache.layers)
+
+
 def cut(cache: DynamicCache, length: int) -> DynamicCache | None:
     """The same cache as it was after ``length`` positions, without copying.
 
     ``None`` where that is gone: a sliding window has dropped its oldest positions.
     """
     twin = fork(cache)
-    for layer in twin.layers:
+    for layer in _layers(twin):
         if layer.keys is None or layer.keys.shape[-2] != layer.get_seq_length():
             return None
         layer.keys = layer.keys[..., :length, :]
@@ -89,7 +95,7 @@ def cut(cache: DynamicCache, length: int) -> DynamicCache | None:
 
 
 def cache_bytes(cache: DynamicCache) -> int:
-    tensors = [t for layer in cache.layers for t in (layer.keys, layer.values) if t is not None]
+    tensors = [t for layer in _layers(cache) for t in (layer.keys, layer.values) if t is not None]
     return sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))
 
 
@@ -106,7 +112,7 @@ class PrefixCache:
     def longest(self, prompt_length: int, ids: Ids) -> tuple[int, DynamicCache | None]:
         """(positions covered, a cache of its own) for the best known prefix of ``ids``."""
         best: tuple[int, Path | None] = (0, None)
-        for path in self._items.keys():
+        for path in self._items.known():
             if path[0] != prompt_length:
                 continue
             common = _common(path[1], ids)
@@ -128,7 +134,7 @@ class PrefixCache:
         """The longest path that is wholly a prefix of ``ids``: needs no cutting."""
         whole = [
             path
-            for path in self._items.keys()
+            for path in self._items.known()
             if path[0] == prompt_length and path[1] == ids[: len(path[1])]
         ]
         return max(whole, key=lambda path: len(path[1]), default=None)
@@ -136,11 +142,11 @@ class PrefixCache:
     def store(self, prompt_length: int, ids: Ids, cache: DynamicCache) -> None:
         """Remember ``cache``; shorter paths that can be cut out of it are forgotten."""
         self._items.put((prompt_length, ids), cache, cache_bytes(cache))
-        if all(layer.keys.shape[-2] == len(ids) for layer in cache.layers):
-            for path in self._items.keys():
-                if path[0] == prompt_length and len(path[1]) < len(ids):
-                    if ids[: len(path[1])] == path[1]:
-                        self._items.drop(path)
+        if all(layer.keys.shape[-2] == len(ids) for layer in _layers(cache)):
+            for path in self._items.known():
+                shorter = path[0] == prompt_length and len(path[1]) < len(ids)
+                if shorter and ids[: len(path[1])] == path[1]:
+                    self._items.drop(path)
 
 
 def _common(a: Ids, b: Ids) -> int:

@@ -45,5 +45,7 @@ class Engine(Protocol):
     ) -> Float[np.ndarray, "batch vocabulary"]:
         """Next-token logits after each prefix; a prefix never depends on its neighbours."""
 
-    def unembed(self, hidden: Float[np.ndarray, "row width"]) -> Float[np.ndarray, "row vocabulary"]:
+    def unembed(
+        self, hidden: Float[np.ndarray, "row width"]
+    ) -> Float[np.ndarray, "row vocabulary"]:
         """Final norm and LM head applied to vectors of the residual stream (the logit lens)."""

@@ -79,7 +79,9 @@ class RecordedEngine:
     ) -> Float[np.ndarray, "batch vocabulary"]:
         return np.stack([self.forward(ids).logits for ids in prefixes])
 
-    def unembed(self, hidden: Float[np.ndarray, "row width"]) -> Float[np.ndarray, "row vocabulary"]:
+    def unembed(
+        self, hidden: Float[np.ndarray, "row width"]
+    ) -> Float[np.ndarray, "row vocabulary"]:
         raise NotReady("model_loading")
 
     def _found(self, ids: Sequence[int], prompt_length: int | None) -> tuple[Forward, Lens]:

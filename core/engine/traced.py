@@ -19,7 +19,14 @@ from transformers.masking_utils import AttentionMaskInterface, eager_mask
 from core.trace import Capture
 
 ATTENTION: Final = "token_by_token"
-_FINAL_NORMS: Final = ("norm", "ln_f", "final_layernorm", "final_layer_norm", "final_norm", "norm_f")
+_FINAL_NORMS: Final = (
+    "norm",
+    "ln_f",
+    "final_layernorm",
+    "final_layer_norm",
+    "final_norm",
+    "norm_f",
+)
 
 
 @dataclass
@@ -58,7 +65,7 @@ def _recorder() -> Recorder | None:
     return getattr(_listening, "recorder", None)
 
 
-def traced_attention(
+def traced_attention(  # noqa: PLR0917 - the signature is transformers'
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -138,7 +145,7 @@ class Parts:
     softcap: float | None
 
 
-def parts_of(model: nn.Module, layers: int) -> Parts | None:
+def parts_of(model: Any, layers: int) -> Parts | None:
     """Find the decoder's pieces by their structure; ``None`` if there is no layer list."""
     base = model.get_decoder() if hasattr(model, "get_decoder") else model
     for module in [base, *base.modules()]:
@@ -151,10 +158,11 @@ def parts_of(model: nn.Module, layers: int) -> Parts | None:
 
 
 def _hidden(output: Any) -> Tensor:
-    return output[0] if isinstance(output, tuple) else output
+    hidden: Tensor = output[0] if isinstance(output, tuple) else output
+    return hidden
 
 
-def instrument(model: nn.Module, parts: Parts) -> None:
+def instrument(model: Any, parts: Parts) -> None:
     """Hook the layers and the base model once; the hooks sleep unless the thread records."""
 
     def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

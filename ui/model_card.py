@@ -1,0 +1,166 @@
+"""Which model, and how far it is: ready, loading, to be fetched, or failed and why."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from core.engine.store import BUSY, ModelState
+from core.faults import Fault
+from core.models.catalog import CATALOGUE, ModelEntry, resolve
+from ui import state
+from ui.i18n import Catalog
+
+OWN: Final = "own"
+"""The entry of the list that opens the field for another model."""
+POLL: Final = 1.0
+"""Seconds between two looks at a model that is on its way."""
+
+
+def model_card(t: Catalog) -> None:
+    """The list of models, and the state of the one that is chosen."""
+    chosen = state.place().spec.model
+    listed = [*CATALOGUE, *([] if chosen in CATALOGUE else [chosen]), OWN]
+    if st.session_state.get("w_model") not in (chosen, OWN):
+        st.session_state["w_model"] = chosen
+    st.selectbox(
+        t("frame.model"),
+        listed,
+        key="w_model",
+        format_func=lambda name: _title(t, name),
+        on_change=_picked,
+    )
+    if st.session_state["w_model"] == OWN:
+        _own(t)
+    try:
+        _state(t, chosen)
+    except Fault as fault:
+        st.error(t.fault(fault))
+
+
+def _title(t: Catalog, name: object) -> str:
+    if name == OWN:
+        return t("frame.model_own")
+    entry = CATALOGUE.get(str(name))
+    return entry.title if entry else str(name)
+
+
+def _picked() -> None:
+    if st.session_state["w_model"] != OWN:
+        state.ask(model=st.session_state["w_model"])
+
+
+def _own(t: Catalog) -> None:
+    def load() -> None:
+        name = (st.session_state.get("w_own") or "").strip()
+        if name:
+            state.ask(model=name)
+            st.session_state["w_model"] = name
+
+    st.text_input(t("frame.model_own_label"), key="w_own", help=t("frame.model_own_help"))
+    st.button(t("frame.model_own_load"), on_click=load, key="load_own")
+
+
+def _state(t: Catalog, name: str) -> None:
+    models = state.store()
+    entry = resolve(name, local=not state.IN_CLASS)
+    found = models.state(name)
+    if found.status == "absent" and found.message == "on_disk":
+        found = models.request(name)
+    if found.status in BUSY:
+        _busy(t, entry)
+    elif found.status == "ready":
+        _ready(t, entry)
+    elif found.status == "failed":
+        _failed(t, entry, found)
+    else:
+        _absent(t, entry)
+
+
+def _busy(t: Catalog, entry: ModelEntry) -> None:
+    @st.fragment(run_every=POLL)
+    def watch() -> None:
+        found = state.store().state(entry.name)
+        if found.status not in BUSY:
+            st.rerun(scope="app")
+        key = "frame.model_loading" if found.status == "loading" else "frame.model_fetching"
+        st.progress(found.progress or 0.0, text=t(key, model=entry.title))
+
+    watch()
+
+
+def _ready(t: Catalog, entry: ModelEntry) -> None:
+    info = state.store().engine(entry.name).info
+    st.caption(
+        t(
+            "frame.model_ready",
+            parameters=count(info.parameters),
+            memory=size(info.bytes_in_memory),
+            dtype=info.dtype,
+            device=info.device.upper(),
+        )
+    )
+    if entry.source_bits:
+        st.caption(
+            t(
+                "frame.model_note_bits",
+                bits=entry.source_bits,
+                download=size(entry.bytes_download or 0),
+                dtype=info.dtype,
+            )
+        )
+
+
+def _absent(t: Catalog, entry: ModelEntry) -> None:
+    download = size(entry.bytes_download) if entry.bytes_download else t("frame.size_unknown")
+    licence = entry.licence or t("frame.licence_unknown")
+    st.info(t("frame.model_absent", model=entry.title, download=download, licence=licence))
+    accepted = True
+    if entry.needs_terms:
+        if entry.licence_url:
+            st.link_button(t("frame.model_terms_link"), entry.licence_url)
+        accepted = st.checkbox(t("frame.model_terms", licence=licence), key=f"terms_{entry.name}")
+    st.button(
+        t("frame.model_fetch", download=download),
+        on_click=state.request,
+        args=(entry.name,),
+        kwargs={"accept_terms": accepted},
+        disabled=not accepted,
+        key="fetch",
+        type="primary",
+    )
+
+
+def _failed(t: Catalog, entry: ModelEntry, found: ModelState) -> None:
+    reason = t.fault(found.fault) if found.fault else ""
+    st.error(t("frame.model_failed", model=entry.title, reason=reason))
+    st.button(
+        t("frame.model_retry"),
+        on_click=state.request,
+        args=(entry.name,),
+        kwargs={"accept_terms": True, "retry": True},
+        key="retry",
+    )
+
+
+def waiting(t: Catalog) -> None:
+    """Said in place of a run that nobody can compute yet, with a way to see the stored one."""
+    st.info(t("frame.waiting"))
+    st.button(t("frame.show_recorded"), on_click=state.show_recorded, key="show_recorded")
+
+
+def size(count: int) -> str:
+    """Bytes for people, in decimal units: 538 MB."""
+    for unit, width in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= width:
+            value = count / width
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    return f"{count} B"
+
+
+def count(number: int) -> str:
+    """A large count for people: 134.5M."""
+    if number >= 10**9:
+        return f"{number / 10**9:.1f}B"
+    return f"{number / 10**6:.1f}M" if number >= 10**6 else f"{number:,}"
