@@ -52,7 +52,7 @@ def candidates(
     row = checked(logits)
     table = Table(row, choice)
     given = np.asarray(logits)
-    top = _top(given if given.dtype == np.float32 else row, min(n, row.size))
+    top = top_ids(given if given.dtype == np.float32 else row, n)
     rows, low = [], 0.0
     for position, token in enumerate(top):
         rows.append(table.row(token, position + 1, low))
@@ -64,8 +64,9 @@ def candidates(
     return tuple(rows)
 
 
-def _top(logits: Float[np.ndarray, " vocabulary"], n: int) -> list[int]:
+def top_ids(logits: Float[np.ndarray, " vocabulary"], n: int) -> list[int]:
     """The first ``n`` of the descending order, without sorting the rest."""
+    n = min(n, logits.size)
     if n <= 0:
         return []
     nth = np.partition(logits, logits.size - n)[logits.size - n]
@@ -82,7 +83,7 @@ class Table:
         self.logits = logits
         self.choice = choice
         self.model = softmax(logits)
-        self.columns = _columns(choice.stages)
+        self.columns = columns(choice.stages)
 
     def row(self, token: int, place: int | None = None, low: float | None = None) -> Candidate:
         """The row of one token; its rank and the start of its stretch, if already known."""
@@ -143,7 +144,7 @@ def _rest(column: Float[np.ndarray, " vocabulary"], shown: Sequence[int]) -> flo
     return total
 
 
-def _columns(stages: Sequence[Stage]) -> list[Float[np.ndarray, " vocabulary"]]:
+def columns(stages: Sequence[Stage]) -> list[Float[np.ndarray, " vocabulary"]]:
     """Probabilities after each stage; stages that share an array share the column."""
     made: dict[int, Float[np.ndarray, " vocabulary"]] = {}
     for stage in stages:

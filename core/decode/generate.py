@@ -8,9 +8,16 @@ from core.decode.choose import choose
 from core.engine.cost import check_prompt
 from core.engine.protocol import Engine
 from core.settings import RunSpec, Settings
-from core.trace import Capture, Generation, ModelInfo, StepTrace, Stop
+from core.trace import Capture, Choice, Forward, Generation, ModelInfo, StepTrace, Stop
 
 OnStep = Callable[[StepTrace], None]
+Decide = Callable[[Forward, Settings, int], Choice]
+"""How a step's token is chosen: ``slim_choice``, or something that remembers its answers."""
+
+
+def slim_choice(forward: Forward, settings: Settings, step: int) -> Choice:
+    """The choice without its stages, so that a listed run stays small."""
+    return choose(forward.logits, settings, step=step, with_stages=False)
 
 
 class Stopped(Exception):  # noqa: N818  (the reader's wish is no error)
@@ -42,6 +49,7 @@ def generate(
     steps: int | None = None,
     capture: Capture = Capture(),
     on_step: OnStep | None = None,
+    decide: Decide = slim_choice,
 ) -> Iterator[StepTrace]:
     """One StepTrace a turn, until the run stops or ``steps`` are made.
 
@@ -52,16 +60,20 @@ def generate(
     """
     prompt = tuple(prompt_ids)
     check_prompt(engine.info, len(prompt))
-    return _turns(engine, prompt, settings, steps, capture, on_step)
+    return _turns(
+        engine, prompt, settings, steps=steps, capture=capture, on_step=on_step, decide=decide
+    )
 
 
 def _turns(
     engine: Engine,
     prompt: tuple[int, ...],
     settings: Settings,
+    *,
     steps: int | None,
     capture: Capture,
     on_step: OnStep | None,
+    decide: Decide,
 ) -> Iterator[StepTrace]:
     generated: list[int] = []
     while steps is None or len(generated) < steps:
@@ -69,7 +81,7 @@ def _turns(
             return
         index = len(generated)
         forward = engine.forward((*prompt, *generated), prompt_length=len(prompt), capture=capture)
-        choice = choose(forward.logits, settings, step=index, with_stages=False)
+        choice = decide(forward, settings, index)
         generated.append(choice.id)
         step = StepTrace(index, forward, choice)
         if on_step is not None:
@@ -84,6 +96,7 @@ def run(
     steps: int | None = None,
     capture: Capture = Capture(),
     on_step: OnStep | None = None,
+    decide: Decide = slim_choice,
 ) -> Generation:
     """The run that ``spec`` asks for; the first ``steps`` of it, if given.
 
@@ -99,7 +112,15 @@ def run(
         if on_step is not None:
             on_step(step)
 
-    turns = generate(engine, encoded.ids, spec.settings, steps=steps, capture=capture, on_step=note)
+    turns = generate(
+        engine,
+        encoded.ids,
+        spec.settings,
+        steps=steps,
+        capture=capture,
+        on_step=note,
+        decide=decide,
+    )
     try:
         for _ in turns:
             pass

@@ -1,0 +1,12 @@
+"""``python -m core``: the same core without a browser, for scripts and checks."""
+
+import os
+import sys
+
+# Before torch is imported: its threads would otherwise spin while they wait (ARCHITECTURE.md).
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+from core.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""The command line: arguments in, records out as text or JSON."""

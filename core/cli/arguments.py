@@ -1,0 +1,159 @@
+"""What can be typed, and its translation into settings.
+
+Every fault of the reader's ends as one sentence; argparse's own are turned into one, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final, NoReturn
+
+from core.faults import Fault
+from core.settings import STAGE_NAMES, STRATEGIES, RunSpec, Settings, StageName
+
+DEFAULT_MODEL: Final = RunSpec().model
+MAX_TOP: Final = 1_000_000
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that raises Fault instead of printing its usage."""
+
+    def error(self, message: str) -> NoReturn:
+        said = " ".join(message.split())
+        raise Fault("usage", message=said[:1].upper() + said[1:], command=self.prog)
+
+
+def parser() -> Parser:
+    top = Parser(prog="python -m core", description=__doc__, allow_abbrev=False)
+    top.description = "Token by Token without a browser."
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _models(commands.add_parser("models", help="list or fetch models", allow_abbrev=False))
+    _run(commands.add_parser("run", help="continue a prompt, step by step", allow_abbrev=False))
+    _choose(commands.add_parser("choose", help="the filters on typed numbers", allow_abbrev=False))
+    return top
+
+
+def _models(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="the catalogue as JSON")
+    actions = command.add_subparsers(dest="action", metavar="fetch")
+    fetch = actions.add_parser("fetch", help="download and convert a model", allow_abbrev=False)
+    fetch.add_argument("name", metavar="NAME")
+
+
+def _run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("prompt", metavar="PROMPT")
+    command.add_argument(
+        "--model",
+        default=DEFAULT_MODEL,
+        metavar="NAME|toy:FILE.json|PATH",
+        help=f"a name of the catalogue, a hub id or a folder (default: {DEFAULT_MODEL})",
+    )
+    _settings(command)
+    command.add_argument("--max-new", metavar="N", help="stop after N new tokens (default: 24)")
+    command.add_argument("--top", metavar="N", default="10", help="tokens listed for each stage")
+    command.add_argument(
+        "--literal", action="store_true", help="read control strings in the prompt as plain text"
+    )
+    command.add_argument("--chat", action="store_true", help="apply the model's chat template")
+    _json(command)
+
+
+def _choose(command: argparse.ArgumentParser) -> None:
+    numbers = command.add_mutually_exclusive_group(required=True)
+    numbers.add_argument(
+        "--probs",
+        metavar="LIST",
+        help="probabilities, such as [0.5, 0.3, 0.2]; a sum within 0.001 of 1 is made exact",
+    )
+    numbers.add_argument("--logits", metavar="LIST", help="scores, such as [3, 2, 1]")
+    _settings(command)
+    _json(command)
+
+
+def _settings(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--strategy", metavar="|".join(STRATEGIES))
+    command.add_argument("--temperature", metavar="T", help="divides the logits; 0 is greedy")
+    command.add_argument("--top-k", metavar="K", help="keep the K highest tokens")
+    command.add_argument("--top-p", metavar="P", help="keep the smallest set that reaches P")
+    command.add_argument("--min-p", metavar="P", help="drop what has less than P of the highest")
+    command.add_argument(
+        "--order",
+        metavar=",".join(STAGE_NAMES),
+        help="the filters in the order wanted; those left out follow in the usual order",
+    )
+    command.add_argument("--seed", metavar="S", help="of the random numbers (default: 0)")
+    command.add_argument(
+        "--force",
+        metavar="STEP:ID",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="take token ID at STEP (counted from 0), whatever the dice say",
+    )
+
+
+def _json(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--json", metavar="-|FILE", nargs="?", const="-", help="JSON to the screen or to a file"
+    )
+
+
+def settings_of(typed: argparse.Namespace) -> Settings:
+    """The settings that were typed; what was not typed keeps its default. Raises Fault."""
+    given = {
+        "strategy": typed.strategy,
+        "temperature": number("temperature", typed.temperature),
+        "top_k": whole("top-k", typed.top_k),
+        "top_p": number("top-p", typed.top_p),
+        "min_p": number("min-p", typed.min_p),
+        "order": None if typed.order is None else order(typed.order),
+        "seed": whole("seed", typed.seed),
+        "max_new": whole("max-new", getattr(typed, "max_new", None)),
+        "forced": tuple(map(pair, typed.force)),
+    }
+    return Settings(**{name: value for name, value in given.items() if value is not None})
+
+
+def number(name: str, text: str | None) -> float | None:
+    """Raises Fault for text that is no number."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise Fault("setting_not_a_number", name=name, value=text) from None
+
+
+def whole(name: str, text: str | None) -> int | None:
+    """Raises Fault for text that is no whole number."""
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise Fault("setting_not_whole", name=name, value=text) from None
+
+
+def order(text: str) -> tuple[StageName, ...]:
+    """The stages as typed, then those not named. Unknown and repeated ones are left to Settings."""
+    named = [part.strip().replace("-", "_") for part in text.split(",")]
+    known: dict[str, StageName] = {name: name for name in STAGE_NAMES}
+    if len(set(named)) < len(named) or not set(named) <= known.keys():
+        raise Fault("bad_order", value=text, allowed=",".join(STAGE_NAMES))
+    return (*(known[name] for name in named), *(n for n in STAGE_NAMES if n not in named))
+
+
+def pair(text: str) -> tuple[int, int]:
+    """``STEP:ID``. Raises Fault for anything else."""
+    step, _, token = text.partition(":")
+    if not (step.isdecimal() and token.isdecimal() and len(text) < 40):
+        raise Fault("force_not_a_pair", value=text)
+    return int(step), int(token)
+
+
+def top(typed: argparse.Namespace) -> int:
+    """How many tokens each stage lists. Raises Fault for what is no number from 0."""
+    count = whole("top", typed.top) or 0
+    if not 0 <= count <= MAX_TOP:
+        raise Fault("setting_out_of_range", name="top", value=count, low=0, high=MAX_TOP)
+    return count

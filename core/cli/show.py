@@ -1,0 +1,169 @@
+"""Results for people at a terminal."""
+
+from __future__ import annotations
+
+import math
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType, TracebackType
+from typing import Any, Final
+
+from core.decode import Stopped, bits, probabilities
+from core.decode.candidates import columns, top_ids
+from core.engine.protocol import Engine
+from core.models.catalog import ModelEntry
+from core.trace import Choice, Generation, StepTrace
+
+OnStep = Callable[[StepTrace], None]
+WORK: Final = {
+    "download": "downloading",
+    "unpack": "unpacking",
+    "convert": "converting",
+    "load": "loading",
+    "wait": "waiting for another process that fetches it",
+}
+STOPS: Final = {
+    "end_token": "the model chose an end token",
+    "output_limit": "the output limit is reached",
+    "context_limit": "the context is full",
+    "user": "you stopped it",
+}
+
+
+class Progress:
+    """One line on stderr that says how far the work is; a line each 10 % if that is a file."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._shown = ""
+        self._live = sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __call__(self, fraction: float, code: str) -> None:
+        percent = math.floor(100 * fraction)
+        if not self._live and code != "wait":
+            percent -= percent % 10
+        line = f"{self.name}: {WORK.get(code, code)}, {percent} %"
+        # A log wants to know of downloads, not that a model was loaded in two seconds.
+        if line != self._shown and (self._live or code != "load"):
+            self._shown = line
+            print(
+                f"\r\033[K{line}" if self._live else line,
+                end="" if self._live else "\n",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def __exit__(self, *_: object) -> None:
+        if self._live and self._shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+class Interrupt:
+    """Within it, Ctrl-C ends the run after the step at hand instead of the program."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: Any = None
+
+    def __enter__(self) -> Interrupt:
+        self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def _ask(self, _signal: int, _frame: FrameType | None) -> None:
+        if self._asked:
+            raise KeyboardInterrupt
+        self._asked = True
+
+    def after(self, on_step: OnStep | None) -> OnStep:
+        def step(trace: StepTrace) -> None:
+            if on_step is not None:
+                on_step(trace)
+            if self._asked:
+                raise Stopped
+
+        return step
+
+    def __exit__(
+        self, _t: type[BaseException] | None, _e: BaseException | None, _b: TracebackType | None
+    ) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+
+class Listing:
+    """A run, line by line as it is made."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.vocabulary = engine.vocabulary
+        print(
+            f"{'step':>4}  {'token':<18}{'model':>8}{'filtered':>10}{'rank':>7}  "
+            f"{'rule':<8}the model's favourites"
+        )
+
+    def step(self, step: StepTrace) -> None:
+        choice, logits = step.choice, step.forward.logits
+        model = probabilities(logits)
+        best = ", ".join(
+            f"{self.vocabulary.label(token)} {model[token]:.1%}" for token in top_ids(logits, 3)
+        )
+        print(
+            f"{step.index:>4}  {self.vocabulary.label(choice.id):<18}"
+            f"{choice.probability_model:>8.2%}{choice.probability_filtered:>10.2%}"
+            f"{choice.rank:>7}  {choice.rule:<8}{best}",
+            flush=True,
+        )
+
+    def end(self, run: Generation) -> None:
+        text = self.vocabulary.text(run.ids)
+        perplexity = "–" if run.perplexity is None else f"{run.perplexity:.4g}"
+        print(f"\n{text}\n")
+        print(
+            f"{len(run.prompt)} prompt tokens, {len(run.steps)} new; {STOPS[run.stop or 'user']}."
+        )
+        print(f"total log-probability {run.logprob:.4f} nats, perplexity {perplexity}")
+
+
+def stages(choice: Choice) -> None:
+    """The filters as a table, and the choice below it."""
+    for stage, column in zip(choice.stages, columns(choice.stages), strict=True):
+        setting = "off" if stage.parameter is None else f"{stage.parameter:g}"
+        kept = stage.keeps.nonzero()[0].tolist()
+        shares = ", ".join(f"{token}: {column[token]:.4f}" for token in kept)
+        print(f"{stage.name:<12}{setting:>7}  keeps {stage.survivors} ({stage.mass:.4f})  {shares}")
+    dice = "" if choice.u is None else f" at u = {choice.u:.4f}"
+    print(
+        f"choice: token {choice.id} ({choice.rule}{dice}), probability "
+        f"{choice.probability_model:.4f} in the model, {choice.probability_filtered:.4f} filtered"
+    )
+    print(
+        f"entropy: {choice.entropy_model:.4f} nats ({bits(choice.entropy_model):.4f} bits) before "
+        f"the filters, {choice.entropy_filtered:.4f} nats after"
+    )
+
+
+def catalogue(rows: Sequence[dict[str, Any]]) -> None:
+    """The models as a table."""
+    print(f"{'name':<16}{'state':<8}{'parameters':>13}{'on disk':>13}{'in memory':>13}  licence")
+    for row in rows:
+        print(
+            f"{row['name']:<16}{row['state']:<8}{row['parameters']:>13,}"
+            f"{_megabytes(row['bytes_on_disk']):>13}{_megabytes(row['bytes_in_memory']):>13}"
+            f"  {row['licence']}"
+        )
+
+
+def _megabytes(count: int | None) -> str:
+    return "–" if not count else f"{count / 1e6:,.1f} MB"
+
+
+def terms(entry: ModelEntry) -> None:
+    """Whose terms fetching accepts, said before it starts."""
+    licence = entry.licence or "the licence on its page"
+    print(
+        f"{entry.name} comes under {licence} ({entry.licence_url}); fetching it means accepting "
+        "them.",
+        file=sys.stderr,
+    )
