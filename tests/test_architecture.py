@@ -5,8 +5,10 @@ show that it fails on a made-up bad project.
 """
 
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -188,11 +190,16 @@ def check_sizes(root: Path) -> list[str]:
 
 
 def _python_strings(text: str) -> Iterator[tuple[int, str]]:
-    tree = ast.parse(text)
-    quiet = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet:
-            yield node.lineno, node.value
+    """Strings as they are written (so an escaped code point names no character)."""
+    docstrings = {
+        (node.value.lineno, node.value.col_offset)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr)
+    }
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        kind = tokenize.tok_name[token.type]
+        if kind in ("STRING", "FSTRING_MIDDLE") and token.start not in docstrings:
+            yield token.start[0], token.string
 
 
 def _script_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -205,6 +212,8 @@ def check_words_for_readers(root: Path) -> list[str]:
     """Sentences for readers live in locales/, so no string of the code has Chinese in it."""
     wrong = []
     for path in sources(root, outside=("tests", "locales", "bench", "tools")):
+        if path.suffix not in (".py", ".js", ".mjs"):
+            continue
         # The names of the languages are written in themselves, in this one file.
         if path.relative_to(root).as_posix() == "ui/i18n.py":
             continue
@@ -291,7 +300,7 @@ def test_a_check_can_fail(tmp_path, check, file, text, said):
         "core/trace.py": "from core.settings import Settings\n\nclass Step: ...\n",
         "core/settings.py": "class Settings: ...\n",
         "ui/__init__.py": "",
-        "ui/frame.py": 'from core.decode import choose\n\n\ndef f(m):\n    """\u56fd"""\n    m.eval()\n',
+        "ui/frame.py": "from core.decode import choose\n\ndef f(m):\n    '''\u56fd'''\n    m.eval()\n",
         "ui/i18n.py": "NAMES = ('\u4e2d\u6587',)\n",
         "requirements.txt": "# reasons\nnumpy==2.0\n",
     }
