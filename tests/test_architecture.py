@@ -300,7 +300,7 @@ def test_a_check_can_fail(tmp_path, check, file, text, said):
         "core/trace.py": "from core.settings import Settings\n\nclass Step: ...\n",
         "core/settings.py": "class Settings: ...\n",
         "ui/__init__.py": "",
-        "ui/frame.py": "from core.decode import choose\n\ndef f(m):\n    '''\u56fd'''\n    m.eval()\n",
+        "ui/frame.py": "from core.decode import choose\n\ndef f(m):\n    '\u56fd'\n    m.eval()\n",
         "ui/i18n.py": "NAMES = ('\u4e2d\u6587',)\n",
         "requirements.txt": "# reasons\nnumpy==2.0\n",
     }
