@@ -1,0 +1,49 @@
+"""Home's one screen: the journey of one prediction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from ui.components.bundle import component
+from ui.figures.journey import journey_data
+
+if TYPE_CHECKING:
+    from ui.frame import Context
+
+_JOURNEY = component(
+    "journey",
+    js=(
+        "dom",
+        "journey_layout",
+        "journey_parts",
+        "journey_read",
+        "journey_compute",
+        "journey_choose",
+        "journey",
+    ),
+    css=("base", "journey"),
+)
+
+
+def journey(ctx: Context, key: str = "journey") -> None:
+    """Draw the step in view; a click on a candidate forces it (the "action" of ``key``)."""
+    if ctx.view is None:
+        st.info(ctx.t("home.no_step"))
+        return
+    ids = (*ctx.view.forward.ids, ctx.view.choice.id)
+    data = journey_data(
+        ctx.generation,
+        ctx.view,
+        ctx.vocabulary.tokens(ids, len(ctx.generation.prompt)),
+        info=ctx.engine.info,
+        label=ctx.vocabulary.label,
+        lens=ctx.lens,
+    )
+    words = {"lang": ctx.t.lang, "strings": ctx.t.area("home"), "recorded": ctx.recorded}
+    _JOURNEY(
+        key=key,
+        data={**data, **words, "can_force": ctx.recorded is None},
+        on_action_change=ctx.act(key),
+    )

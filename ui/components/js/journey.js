@@ -1,0 +1,184 @@
+// Home's journey of one prediction: read, compute, choose, and the loop back.
+import { el, fmt, percent, svg, themeOf } from "./dom.js"
+import { bytes, changed, floats, signed, thousands } from "./journey_layout.js"
+import { rich, tok } from "./journey_parts.js"
+import { readStage } from "./journey_read.js"
+import { computeStage } from "./journey_compute.js"
+import { chooseStage } from "./journey_choose.js"
+
+const WIDE = 980
+const places = new WeakMap()
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".root")
+  const place = places.get(parentElement) ?? { picked: null, layers: 0, open: false, width: 0 }
+  places.set(parentElement, place)
+  root.dataset.theme = themeOf(parentElement)
+  root.lang = data.lang
+  if (place.layers !== data.layers) Object.assign(place, { picked: null, layers: data.layers })
+  // Another token is followed only within one step; a new step follows its last token again.
+  if (place.step !== data.step || place.read !== data.read) place.follow = null
+  place.preview = null
+
+  const stages = {}
+  const ui = interplay(data, place, stages, root, (event) => setTriggerValue("action", event))
+  const focus = root.getRootNode().activeElement?.dataset?.key
+  const before = { step: place.step, read: place.read }
+  Object.assign(stages, { read: readStage(data, ui), compute: computeStage(data, ui), choose: chooseStage(data, ui) })
+  const loop = loopLine(data)
+  const board = el("div", { class: "board" }, stages.read.node, stages.compute.node, stages.choose.node, loop.picture)
+  root.replaceChildren(
+    ...(data.recorded ? [el("p", { class: "recorded" }, data.recorded)] : []),
+    board,
+    loop.text,
+    footer(data),
+    tables(data, place),
+  )
+  const paint = () => {
+    const width = root.getBoundingClientRect().width
+    if (!width) return
+    place.width = width
+    root.dataset.size = width >= WIDE ? "wide" : width >= 640 ? "middle" : "narrow"
+    stages.compute.paint(root.dataset.size !== "narrow")
+    stages.read.paint(root.dataset.theme)
+    loop.paint(board, root.dataset.size === "wide")
+  }
+  place.observer?.disconnect()
+  place.observer = new ResizeObserver(() => {
+    if (Math.abs(root.getBoundingClientRect().width - place.width) > 0.5) paint()
+  })
+  paint()
+  place.observer.observe(root)
+  if (focus) root.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true })
+  if (before.step + 1 === data.step && before.read + 1 === data.read) arrive(root, stages)
+  Object.assign(place, { step: data.step, read: data.read })
+  return () => place.observer?.disconnect()
+}
+
+// What the stages share: the layer in view, the token that is followed, and events to Python.
+function interplay(data, place, stages, root, act) {
+  const last = data.lanes.length - 1
+  const ui = {
+    act,
+    layer: () => place.preview ?? place.picked ?? data.layer ?? 0,
+    reader: () => place.follow ?? last,
+    isAutomatic: () => (place.preview ?? place.picked) === null,
+    preview: (layer) => layer !== place.preview && ((place.preview = layer), refresh()),
+    pick: (layer) => ((place.picked = layer), (place.preview = null), refresh()),
+    automatic: () => ((place.picked = null), refresh()),
+    follow: (row) => ((place.follow = row === last ? null : row), refresh()),
+  }
+  const refresh = () => {
+    stages.compute.show()
+    for (const pick of root.querySelectorAll(".pick")) {
+      pick.setAttribute("aria-pressed", String(Number(pick.dataset.row) === ui.reader()))
+    }
+  }
+  return ui
+}
+
+// The dashed way of the chosen token back into the text.
+function loopLine(data) {
+  const s = data.strings
+  const picture = svg("svg", { class: "loop-picture", "aria-hidden": "true" })
+  const token = tok(data.joins.label)
+  const words = data.stop ? rich(s[`stop_${data.stop}`], { token, n: data.limit }) : rich(s.loop, { token })
+  const text = el("p", { class: `loop${data.stop ? " stopped" : ""}` }, el("span", {}, data.stop ? "■ " : "↻ ", words))
+  function paint(board, wide) {
+    picture.replaceChildren()
+    if (!wide) return
+    const home = board.getBoundingClientRect()
+    const chip = board.querySelector(".joins .chip").getBoundingClientRect()
+    const choose = board.querySelector(".choose").getBoundingClientRect()
+    const x = (value) => Math.round(value - home.left)
+    const y = (value) => Math.round(value - home.top)
+    const [from, floor, side] = [x(choose.left + choose.width / 2), y(choose.bottom) + 20, 6]
+    const [to, level] = [x(board.querySelector(".joins").getBoundingClientRect().left) - 4, y(chip.top + chip.height / 2)]
+    const path = `M${from} ${y(choose.bottom)}V${floor - 10}q0 10 -10 10H${side + 10}q-10 0 -10 -10V${level + 10}q0 -10 10 -10H${to}`
+    picture.append(svg("path", { d: path, class: "dash" }), svg("path", { class: "tip", d: `M${to + 7} ${level}l-9 -5v10z` }))
+  }
+  return { picture, text, paint }
+}
+
+// A new step: the token chosen before moves into the text, then a pulse runs up the layers.
+function arrive(root, stages) {
+  if (window.matchMedia("(prefers-reduced-motion: reduce)").matches) return
+  const target = root.querySelector(".read .is-last .chip")
+  const source = root.querySelector(".choose .draw-bar")
+  if (target && source) {
+    const [a, b] = [source.getBoundingClientRect(), target.getBoundingClientRect()]
+    const way = `translate(${a.left + a.width / 2 - b.left}px, ${a.top - b.top}px)`
+    target.animate([{ transform: way, opacity: 0.4 }, { transform: "none", opacity: 1 }], { duration: 280, easing: "ease-in-out" })
+  }
+  stages.compute.pulse(270)
+}
+
+function footer(data) {
+  const s = data.strings
+  const c = data.cache
+  const items = [
+    fmt(data.recorded ? s.ms_recorded : s.ms, { ms: data.ms.toFixed(data.ms < 10 ? 1 : 0), n: thousands(data.new) }),
+    fmt(s.tokens_read, { n: thousands(data.read), cached: thousands(data.cached) }),
+  ]
+  if (c.bytes) {
+    const formula = fmt(s.cache_formula, { ...c, positions: thousands(data.read), each: thousands(c.per_token) })
+    items.push(el("span", { title: formula }, fmt(c.at_most ? s.cache_most : s.cache, { size: bytes(c.bytes) }), el("small", {}, ` ${formula}`)))
+  }
+  return el("p", { class: "measured" }, items.map((item) => el("span", { class: "item" }, item)), el("span", { class: "item faint" }, s.promise))
+}
+
+// The same content as tables, for screen readers and for copying.
+function tables(data, place) {
+  const s = data.strings
+  const details = el("details", { class: "tables", open: place.open }, el("summary", {}, s.as_table))
+  details.ontoggle = () => {
+    place.open = details.open
+    if (details.open && details.childElementCount === 1) details.append(layerTable(data), candidateTable(data))
+  }
+  if (place.open) details.append(layerTable(data), candidateTable(data))
+  return details
+}
+
+function sheet(caption, head, rows) {
+  const cell = (tag) => (value) => el(tag, tag === "th" ? { scope: "col" } : {}, typeof value === "string" ? el("bdi", {}, value) : value)
+  return el(
+    "div",
+    { class: "sheet" },
+    el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, head.map(cell("th")))), el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell("td")))))),
+  )
+}
+
+function layerTable(data) {
+  const s = data.strings
+  const last = data.lanes.length - 1
+  const rows = data.lanes.length
+  const columns = rows + (data.hidden ? 1 : 0)
+  const change = floats(data.change)
+  const attention = floats(data.attention)
+  const names = data.lanes.map((lane) => `${lane.position} ${lane.label}`)
+  if (data.hidden) names.push(fmt(s.hidden, { n: thousands(data.hidden) }))
+  const body = Array.from({ length: data.layers }, (_, layer) => [
+    String(layer + 1),
+    changed(change[layer * rows + last]),
+    ...names.map((_, column) => (attention.length ? percent(attention[(layer * rows + last) * columns + column]) : "–")),
+    ...(data.lens ? [`${data.lens.guesses[layer]} ${percent(data.lens.probabilities[layer])}`, percent(data.lens.chosen[layer])] : []),
+  ])
+  const guess = data.lens ? [s.table_guess, fmt(s.table_chosen, { token: data.joins.label })] : []
+  const head = [s.table_layer, s.table_change, ...names.map((name) => fmt(s.table_reads, { token: name })), ...guess]
+  return sheet(fmt(s.table_layers, { token: data.lanes[last].label }), head, body)
+}
+
+function candidateTable(data) {
+  const s = data.strings
+  const rows = data.candidates.map((c) => [
+    String(c.rank),
+    c.chosen ? `● ${c.label}` : c.label,
+    String(c.id),
+    c.logit === null ? "−∞" : signed(c.logit, 3),
+    percent(c.model),
+    c.removed ? fmt(s.removed, { stage: s[c.removed] }) : percent(c.filtered),
+  ])
+  const o = data.others
+  if (o.count) rows.push(["", fmt(s.others, { n: thousands(o.count) }), "", "", percent(o.model), percent(o.filtered)])
+  return sheet(s.table_candidates, [s.table_rank, s.token, "id", s.logit, s.p_model_long, s.p_filtered_long], rows)
+}
