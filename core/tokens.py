@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Final
 
 from tokenizers import Tokenizer
@@ -214,7 +215,7 @@ class Vocabulary:
                 self._labels = tuple(make(id, pieces.get(id)) for id in range(self.size))
             return self._labels
 
-    @property
+    @cached_property
     def unused(self) -> frozenset[int]:
         """Rows of the model that no entry of the vocabulary belongs to."""
         used = self._entries.tokenizer.get_vocab().values()
