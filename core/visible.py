@@ -51,7 +51,9 @@ _LONELY: Final = r"^(?=\p{M})"
 """A combining mark at the start needs something to stand on, or it lands on its neighbour."""
 _FIND: Final = regex.compile(f"{_UNSEEN}|{_LONELY}")
 _TAGS: Final = r"[\U000E0020-\U000E007E]+\U000E007F"
-_EMOJI: Final = rf"\p{{Extended_Pictographic}}(?:\uFE0F|\p{{Emoji_Modifier}})?(?:{_TAGS})?"
+_EMOJI: Final = (
+    rf"(?!\p{{Cn}})\p{{Extended_Pictographic}}(?:\uFE0F|\p{{Emoji_Modifier}})?(?:{_TAGS})?"
+)
 _FIND_OR_KEEP: Final = regex.compile(
     rf"(?P<keep>{_EMOJI}(?:\u200D{_EMOJI})*|[0-9#*]\uFE0F\u20E3"
     r"|(?<=[\p{L}\p{M}])[\u200C\u200D](?=[\p{L}\p{M}]))"

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.text.reader import repair
@@ -172,6 +172,8 @@ def test_nothing_unseen_is_left(text):
 
 
 @given(texts)
+# a reserved place for an emoji that no font can draw yet
+@example("\U0001f1af")
 def test_whole_characters_hold_only_harmless_joiners(text):
     allowed = r"[\u200c\u200d\ufe0f\U000E0020-\U000E007F]"
     left = UNSEEN.findall(visible(text, whole=True))
