@@ -7,6 +7,7 @@ taken from the earlier steps. Letters as in :mod:`core.trace`; R are the drawn p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -52,9 +53,16 @@ def changes(
     forwards: Sequence[Forward], positions: Sequence[int]
 ) -> Float[np.ndarray, "layer row"]:
     """How much each layer changed each position's vector: ‖Δ‖ ÷ ‖h‖."""
-    computed = {id(forward): forward.change for forward in forwards}
     found = [owner(forwards, position) for position in positions]
-    return np.stack([computed[id(forward)][:, row] for forward, row in found], axis=1)
+    return np.concatenate([_one_row(forward, row).change for forward, row in found], axis=1)
+
+
+def _one_row(forward: Forward, row: int) -> Forward:
+    """The pass cut down to one position: a long prompt has many that are not drawn."""
+    one = slice(row, row + 1)
+    return replace(
+        forward, embedding=forward.embedding[one].copy(), residual=forward.residual[:, one].copy()
+    )
 
 
 def attention(

@@ -39,7 +39,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (!width) return
     place.width = width
     root.dataset.size = width >= WIDE ? "wide" : width >= 640 ? "middle" : "narrow"
-    stages.compute.paint(root.dataset.size !== "narrow")
+    stages.compute.paint(root.dataset.size)
     stages.read.paint(root.dataset.theme)
     loop.paint(board, root.dataset.size === "wide")
   }
@@ -48,6 +48,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (Math.abs(root.getBoundingClientRect().width - place.width) > 0.5) paint()
   })
   paint()
+  ui.follow(ui.reader())
   place.observer.observe(root)
   if (focus) root.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true })
   if (before.step + 1 === data.step && before.read + 1 === data.read) arrive(root, stages)
@@ -86,7 +87,7 @@ function loopLine(data) {
   const text = el("p", { class: `loop${data.stop ? " stopped" : ""}` }, el("span", {}, data.stop ? "■ " : "↻ ", words))
   function paint(board, wide) {
     picture.replaceChildren()
-    if (!wide) return
+    if (!wide || data.stop) return
     const home = board.getBoundingClientRect()
     const chip = board.querySelector(".joins .chip").getBoundingClientRect()
     const choose = board.querySelector(".choose").getBoundingClientRect()

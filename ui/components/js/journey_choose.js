@@ -1,6 +1,6 @@
 // Stage 3: candidates with both probabilities, the filters, the draw.
 import { el, percent } from "./dom.js"
-import { signed, thousands } from "./journey_layout.js"
+import { apart, signed, thousands } from "./journey_layout.js"
 import { rich, stageHead, tok } from "./journey_parts.js"
 
 export function chooseStage(data, ui) {
@@ -48,8 +48,8 @@ function candidateRows(data, ui) {
         "aria-current": c.chosen ? "true" : null,
         onclick: () => ui.act({ do: "force", step: data.step, id: c.id }),
       },
-      el("bdi", { class: "cand-label" }, c.chosen ? "● " : "", c.label, far ? el("small", {}, ` ${rankText(s, c.rank)}`) : null),
-      bars(c, most),
+      el("bdi", { class: "cand-label" }, c.chosen ? "● " : "", c.label),
+      far ? el("span", { class: "bars-rank" }, rankText(s, c.rank)) : bars(c, most),
       el("span", { class: "num p-model" }, percent(c.model)),
       el("span", { class: "num p-filtered" }, c.removed ? removedText(s, c.removed) : percent(c.filtered)),
       el("span", { class: "num faint" }, c.logit === null ? "−∞" : signed(c.logit, 1)),
@@ -101,11 +101,16 @@ function filterCards(data) {
       "li",
       { class: `filter${off ? " off" : ""}` },
       el("span", { class: "filter-name" }, s[f.name]),
-      el("strong", {}, off ? s.off : String(f.parameter)),
+      el("strong", {}, off ? s.off : setting(f)),
       el("small", {}, rich(s.left, { n: thousands(f.survivors) })),
     )
   })
   return el("ol", { class: "filters", "aria-label": s.filters }, cards)
+}
+
+// 1 → "1.0" for a temperature, which is never a whole number by nature.
+function setting(f) {
+  return f.name !== "top_k" && Number.isInteger(f.parameter) ? f.parameter.toFixed(1) : String(f.parameter)
 }
 
 // The cumulative bar after the filters, likely tokens first, and where u falls on it.
@@ -116,7 +121,7 @@ function draw(data) {
   const segments = d.segments.map((seg) => {
     const chosen = seg.id === data.joins.id
     const style = { left: at(seg.from), width: at(seg.to - seg.from) }
-    const wide = seg.to - seg.from > 0.06
+    const wide = seg.to - seg.from > 0.1
     return el("span", { class: `seg${chosen ? " chosen" : ""}`, style, title: `${seg.label} · ${percent(seg.to - seg.from)}` }, wide ? el("bdi", {}, seg.label) : null)
   })
   if (d.rest.count) {
@@ -128,7 +133,8 @@ function draw(data) {
   if (!shown && d.chosen && d.rule !== "greedy") {
     segments.push(el("span", { class: "seg chosen thin", style: { left: at(d.chosen[0]), width: at(d.chosen[1] - d.chosen[0]) } }))
   }
-  const needle = d.u === null ? null : el("span", { class: `needle ${d.rule}`, style: { left: at(d.u) } }, el("b", {}, "▲ u"))
+  const late = d.u > 0.9
+  const needle = d.u === null ? null : el("span", { class: `needle ${d.rule}${late ? " late" : ""}`, style: { left: at(d.u) } }, el("b", {}, late ? "u ▲" : "▲ u"))
   return el(
     "div",
     { class: "draw" },
@@ -142,8 +148,9 @@ function drawText(data) {
   const s = data.strings
   const token = tok(data.joins.label)
   if (d.rule === "greedy") return rich(s.greedy, { token })
-  const range = d.chosen && { from: d.chosen[0].toFixed(3), to: d.chosen[1].toFixed(3) }
-  const u = d.u === null ? "" : d.u.toFixed(3)
+  const digits = d.chosen ? apart(...d.chosen) : 3
+  const range = d.chosen && { from: d.chosen[0].toFixed(digits), to: d.chosen[1].toFixed(digits) }
+  const u = d.u === null ? "" : d.u.toFixed(digits)
   if (d.rule === "sample") return rich(s.falls, { u, token, ...range })
   const forced = rich(s.forced, { token })
   if (d.u !== null) forced.push(" ", ...rich(s.forced_dice, { u, token: tok(d.under_needle) }))

@@ -3,7 +3,7 @@ import { el, percent, svg } from "./dom.js"
 import { changed, floats, laneHeight, layerAt, moved, quoted, ribbons, ticks, tint } from "./journey_layout.js"
 import { rich, stageHead, tok, tokenChip } from "./journey_parts.js"
 
-const LENS = { height: 42, above: 24 }
+const LENS = { height: 36, above: 24 }
 const RUN = 120 // pixels over which a ribbon leaves its lane and joins the reader's
 const AXIS = 22
 
@@ -30,7 +30,7 @@ export function computeStage(data, ui) {
       chip.setAttribute("aria-pressed", String(Number(chip.dataset.layer) === ui.layer()))
     }
   }
-  return { node, paint: (wide) => (stack.paint(wide), show()), show, pulse: stack.pulse }
+  return { node, paint: (size) => (stack.paint(size), show()), show, pulse: stack.pulse }
 }
 
 // The drawing itself: one svg for cells, ribbons and lens bars, and a label column for phones.
@@ -66,12 +66,13 @@ function layerStack(data, ui) {
   const slots = columns + 1
   const middle = (slot) => AXIS + (slot + 0.5) * box.lane
 
-  function paint(wide) {
-    const room = wide ? 372 : 30 * slots
+  function paint(size) {
+    const wide = size !== "narrow"
+    const room = wide ? 325 : 30 * slots
     const width = slider.getBoundingClientRect().width
     const pad = wide ? { left: 46, right: 58 } : { left: 14, right: 44 }
     const pitch = (width - pad.left - pad.right) / data.layers
-    box = { wide, width, ...pad, pitch, lane: laneHeight(slots, room), cell: 0 }
+    box = { wide, reach: size === "wide" ? 27 : 0, width, ...pad, pitch, lane: laneHeight(slots, room), cell: 0 }
     box.cell = Math.round(box.lane * 0.7)
     box.bottom = AXIS + slots * box.lane - (wide ? 0 : box.lane)
     const height = box.bottom + (data.lens ? LENS.above + LENS.height + 4 : 0)
@@ -88,22 +89,23 @@ function layerStack(data, ui) {
       svg("rect", { class: "pulse", width: 2.5 * pitch, height: box.bottom - AXIS, y: AXIS, x: 0, opacity: 0 }),
     )
     labels.replaceChildren(...laneLabels())
+    readout.style.top = wide ? `${box.bottom - box.lane / 2 - 10}px` : ""
   }
 
   const left = (layer) => box.left + layer * box.pitch
 
   function flows() {
-    const out = data.lanes.map((_, row) => {
+    const [start, end] = [left(0), box.width - box.right]
+    const out = data.lanes.flatMap((_, row) => {
       const y = middle(slotOf(row))
-      const last = row === rows - 1
-      const end = last ? box.width + (box.wide ? 27 : 0) : box.width - box.right
-      const path = `M${box.wide ? -17 : 0} ${y}H${end}`
-      return svg("path", { d: path, class: last ? "flow last" : "flow" })
+      const into = svg("path", { d: `M${box.wide ? -17 : 0} ${y}H${start}`, class: "flow" })
+      if (row < rows - 1) return [into]
+      return [into, svg("path", { d: `M${end} ${y}H${box.width + box.reach}`, class: "flow last" })]
     })
     const y = middle(slotOf(rows - 1))
-    const tip = box.width + 27
-    if (box.wide) out.push(svg("path", { class: "flow-tip", d: `M${tip + 6} ${y}l-9 -5v10z` }))
-    if (data.hidden) out.push(svg("path", { class: "flow gap", d: `M${left(0)} ${middle(1)}H${box.width - box.right}` }))
+    const tip = box.width + box.reach
+    if (box.reach) out.push(svg("path", { class: "flow-tip", d: `M${tip + 6} ${y}l-9 -5v10z` }))
+    if (data.hidden) out.push(svg("path", { class: "flow gap", d: `M${start} ${middle(1)}H${end}` }))
     return svg("g", {}, out)
   }
 
@@ -131,7 +133,7 @@ function layerStack(data, ui) {
     const numbers = ticks(data.layers, box.pitch * data.layers).map((n) =>
       svg("text", { x: left(n - 0.5), y: AXIS - 8, class: "tick", "data-n": n }, n),
     )
-    const share = svg("text", { x: box.width, y: AXIS - 8, class: "tick share" }, s.attention_short)
+    const share = svg("text", { x: box.width, y: AXIS - 8, class: "tick share head" }, s.attention_short)
     return [...numbers, data.attention ? share : svg("g")]
   }
 
@@ -145,8 +147,8 @@ function layerStack(data, ui) {
         height: Math.max(p > 0.002 ? 1.5 : 0, p * LENS.height),
       }),
     )
-    const title = svg("text", { class: "lens-title", x: box.wide ? box.left : 0, y: box.bottom + 15 })
-    title.append(...rich(s.lens_bars, { token: clipped(data.joins.label) }))
+    const title = svg("text", { class: "lens-title", x: box.wide ? box.left : -74, y: box.bottom + 15 })
+    title.append(...rich(s.lens_bars, { token: clipped(data.joins.label, box.wide ? 18 : 7) }))
     const ends = [
       svg("text", { class: "tick share", x: box.width, y: base - LENS.height + 9 }, "100 %"),
       svg("text", { class: "tick share", x: box.width, y: base }, "0"),
@@ -192,7 +194,7 @@ function layerStack(data, ui) {
       }
     }
     const x1 = left(layer) + 1
-    const x0 = x1 - Math.min(RUN, box.wide ? RUN : 44)
+    const x0 = Math.max(box.wide ? -17 : 0, x1 - (box.wide ? RUN : 44))
     const target = { y: middle(slotOf(reader)), height: box.cell }
     return ribbons(sources, target, x0, x1).flatMap((band) => [
       svg("path", { d: band.path, class: `ribbon${band.key === 0 && reader > 0 ? " sink" : ""}` }),
@@ -252,7 +254,7 @@ function layerStack(data, ui) {
 }
 
 const fmtLayer = (s, layer) => s.layer_n.replace("{n}", layer + 1)
-const clipped = (label) => ([...label].length > 18 ? `${[...label].slice(0, 17).join("")}…` : label)
+const clipped = (label, most) => ([...label].length > most ? `${[...label].slice(0, most - 1).join("")}…` : label)
 
 function legend(s) {
   const swatches = [0.01, 0.1, 0.3, 1].map((size) =>
@@ -284,12 +286,11 @@ function sentence(data, ui, stack) {
   const others = data.lanes.slice(1, reader).map((lane, i) => [stack.weight(layer, reader, i + 1), lane.label])
   const best = others.sort((a, b) => b[0] - a[0])[0]
   const token = tok(data.lanes[reader].label)
-  if (best) out.push(...rich(s.reads_most, { token, other: tok(best[1]), p: percent(best[0]) }))
+  const how = ui.isAutomatic() && reader === data.lanes.length - 1 ? s.reads_strongest : s.reads_most
+  if (best) out.push(...rich(how, { token, other: tok(best[1]), p: percent(best[0]), heads: data.heads }))
   if (reader === 0) out.push(...rich(s.reads_itself, { token }))
   else if (sink >= 0.3) out.push(" ", ...rich(s.sink, { p: percent(sink), first: tok(data.lanes[0].label) }))
-  out.push(" ")
-  if (ui.isAutomatic()) out.push(el("span", { class: "faint" }, s.layer_why))
-  else out.push(el("button", { type: "button", class: "link", "data-key": "auto", onclick: ui.automatic }, s.layer_auto))
+  if (!ui.isAutomatic()) out.push(" ", el("button", { type: "button", class: "link", "data-key": "auto", onclick: ui.automatic }, s.layer_auto))
   return out
 }
 
@@ -312,8 +313,8 @@ function lensChips(data, ui) {
         onpointerenter: () => ui.preview(layer),
         onpointerleave: () => ui.preview(null),
       },
-      el("bdi", { class: "guess" }, same ? "✓ " : "", guess),
-      el("small", {}, fmtLayer(s, layer), el("br"), percent(data.lens.probabilities[layer])),
+      el("bdi", { class: "guess" }, guess),
+      el("small", {}, fmtLayer(s, layer), el("br"), percent(data.lens.probabilities[layer]), same ? " ✓" : ""),
     )
   })
   return [el("p", { class: "lens-says" }, s.lens_says), el("div", { class: "lens-chips" }, chips)]

@@ -6,7 +6,7 @@ export function floats(text) {
 }
 
 // The height of one lane, so that `rows` of them fill `room` pixels.
-export function laneHeight(rows, room, least = 27, most = 54) {
+export function laneHeight(rows, room, least = 25, most = 48) {
   return Math.max(least, Math.min(most, Math.floor(room / Math.max(1, rows))))
 }
 
@@ -76,10 +76,10 @@ export function quoted(layers, count) {
 
 // The layers whose number is written on the axis: the first, the last, and round steps.
 export function ticks(layers, width) {
-  const step = [1, 2, 5, 10, 20, 50].find((s) => (width / layers) * s >= 26) ?? 100
+  const step = [1, 2, 5, 10, 20, 50].find((s) => (width / layers) * s >= 48) ?? 100
   const inner = []
   for (let n = step; n < layers; n += step) {
-    if (n > 1 && ((n - 1) * width) / layers >= 22 && ((layers - n) * width) / layers >= 22) inner.push(n)
+    if (n > 1 && ((n - 1) * width) / layers >= 30 && ((layers - n) * width) / layers >= 30) inner.push(n)
   }
   return layers > 1 ? [1, ...inner, layers] : layers ? [1] : []
 }
@@ -114,4 +114,11 @@ export function signed(value, digits) {
 export function changed(value) {
   if (value >= 10) return `× ${value.toFixed(0)}`
   return `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`
+}
+
+// Two shares with as many digits (3 to 8) as it takes to tell them apart.
+export function apart(from, to) {
+  let digits = 3
+  while (digits < 8 && from.toFixed(digits) === to.toFixed(digits)) digits++
+  return digits
 }
