@@ -50,13 +50,12 @@ _UNSEEN: Final = r"[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u2400-\u242
 _LONELY: Final = r"^(?=\p{M})"
 """A combining mark at the start needs something to stand on, or it lands on its neighbour."""
 _FIND: Final = regex.compile(f"{_UNSEEN}|{_LONELY}")
-_TAGS: Final = r"[\U000E0020-\U000E007E]+\U000E007F"
-_EMOJI: Final = (
-    rf"(?!\p{{Cn}})\p{{Extended_Pictographic}}(?:\uFE0F|\p{{Emoji_Modifier}})?(?:{_TAGS})?"
-)
+# of the tag characters only the regional flags: anything longer could hide a text
+_FLAG: Final = r"\U0001F3F4[\U000E0030-\U000E0039\U000E0061-\U000E007A]{3,6}\U000E007F"
+_PICTURE: Final = r"(?!\p{Cn})\p{Extended_Pictographic}(?:\uFE0F|\p{Emoji_Modifier})?"
+_EMOJI: Final = rf"(?:{_FLAG}|{_PICTURE}(?:\u200D{_PICTURE})*|[0-9#*]\uFE0F\u20E3)"
 _FIND_OR_KEEP: Final = regex.compile(
-    rf"(?P<keep>{_EMOJI}(?:\u200D{_EMOJI})*|[0-9#*]\uFE0F\u20E3"
-    r"|(?<=[\p{L}\p{M}])[\u200C\u200D](?=[\p{L}\p{M}]))"
+    rf"(?P<keep>{_EMOJI}|(?<=[\p{{L}}\p{{M}}])[\u200C\u200D](?=[\p{{L}}\p{{M}}]))"
     rf"|{_UNSEEN}|{_LONELY}"
 )
 
