@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 from core.models.catalog import DEFAULT, resolve, state_on_disk
 from tools import browser as real
 
-READY = "[data-model-state=ready], .st-key-model_ready"
+READY = "text=/^Ready · /"
 CONTENT = "[data-testid=stMain] :is(h1, h2, h3, p)"
 
 

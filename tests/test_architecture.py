@@ -161,6 +161,25 @@ def check_forbidden(root: Path) -> list[str]:
     return wrong
 
 
+def check_first_paint(root: Path) -> list[str]:
+    """Opening a page imports no torch, which takes seconds: the model is loaded beside it."""
+    known = modules(root)
+    graph = {name: imports(path, name, at_start=True) for name, path in known.items()}
+    wrong = []
+    for start in known:
+        if start != "app" and not start.startswith("pages."):
+            continue
+        seen, waiting = {start: start}, [start]
+        while waiting:
+            name = waiting.pop()
+            if graph[name] & {"torch", "transformers"}:
+                wrong.append(f"opening {start} loads torch: {seen[name]}")
+            for target in (graph[name] & known.keys()) - seen.keys():
+                seen[target] = f"{seen[name]} → {target}"
+                waiting.append(target)
+    return wrong
+
+
 def check_words(root: Path) -> list[str]:
     wrong = []
     for path in sources(root):
@@ -242,6 +261,7 @@ CHECKS = (
     check_floors,
     check_cycles,
     check_forbidden,
+    check_first_paint,
     check_words,
     check_sizes,
     check_words_for_readers,
@@ -269,6 +289,12 @@ BAD = [
     (check_forbidden, "core/lens.py", "import plotly.express as px\n", "core.lens imports plotly"),
     (check_forbidden, "ui/figures/a.py", "from streamlit import x\n", "imports streamlit"),
     (check_forbidden, "pages/1_A.py", "import torch\n", "pages.1_A imports torch"),
+    (
+        check_first_paint,
+        "core/settings.py",
+        "import torch\n\nclass Settings: ...\n",
+        "→ core.trace",
+    ),
     (check_words, "ui/a.py", "st.markdown(x, unsafe_allow_" + "html=True)\n", "markup"),
     (check_words, "ui/components/a.js", "el.inner" + "HTML = token\n", "markup"),
     (check_words, "core/a.py", "value = ev" + "al(text)\n", "code from data"),

@@ -126,14 +126,37 @@ def watch(context: BrowserContext, wrong: list[str]) -> None:
     context.on("weberror", lambda error: wrong.append(f"script: {error.error}"))
 
 
-def sideways(page: Page) -> int:
-    """Pixels by which the page can be scrolled sideways; 0 is right."""
-    pixels: int = page.evaluate(
-        """() => Math.max(0, ...[document.scrollingElement,
-             ...document.querySelectorAll('[data-testid=stMain], [data-testid=stSidebarContent]')]
-             .map(e => e.scrollWidth - e.clientWidth))"""
-    )
-    return pixels
+SIDEWAYS = """() => {
+  const rooms = [document.scrollingElement,
+    ...document.querySelectorAll("[data-testid=stMain], [data-testid=stSidebarContent]")]
+  const inside = function* (node) {
+    for (const child of node.children) {
+      yield child
+      yield* inside(child)
+      if (child.shadowRoot) yield* inside(child.shadowRoot)
+    }
+  }
+  return rooms.flatMap((room) => {
+    const pixels = room.scrollWidth - room.clientWidth
+    if (pixels <= 0) return []
+    const edge = room.getBoundingClientRect().left + room.clientWidth
+    let widest = null, most = edge + 0.5
+    for (const node of inside(room)) {
+      const { right, width } = node.getBoundingClientRect()
+      if (width > 0 && right >= most) { most = right; widest = node }
+    }
+    const name = `${widest?.localName}.${widest?.getAttribute("class")}`.slice(0, 40)
+    const text = (widest?.textContent ?? "").trim().slice(0, 40)
+    const where = room.dataset.testid ?? "the document"
+    return [`${where} scrolls ${pixels} px sideways: ${name} "${text}"`]
+  })
+}"""
+
+
+def sideways(page: Page) -> list[str]:
+    """A sentence for each part of the page that can be scrolled sideways; none is right."""
+    found: list[str] = page.evaluate(SIDEWAYS)
+    return found
 
 
 def tracebacks(page: Page) -> list[str]:

@@ -54,7 +54,7 @@ def wait_for_model(page: Page, url: str, seconds: float) -> bool:
     """Open the first page and wait until no load is in progress any more."""
     page.goto(url)
     real.ready(page, within=120)
-    loading = page.locator("[data-testid=stProgress], .st-key-model_loading")
+    loading = page.locator("[data-testid=stSidebar] [data-testid=stProgress]")
     try:
         loading.first.wait_for(state="detached", timeout=seconds * 1000)
     except Exception:
@@ -67,8 +67,7 @@ def take(page: Page, url: str, shot: Shot, query: str) -> list[str]:
     page.goto(f"{url}?lang={shot.lang}{query}")
     real.ready(page, within=120)
     wrong = [f"shows an error: {text[:200]}" for text in real.tracebacks(page)]
-    if pixels := real.sideways(page):
-        wrong.append(f"scrolls {pixels} px sideways")
+    wrong += real.sideways(page)
     tall = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
     page.set_viewport_size({"width": shot.width, "height": max(HEIGHT, min(TALLEST, tall))})
     real.ready(page)

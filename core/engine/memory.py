@@ -6,10 +6,10 @@ import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import torch
-from transformers import DynamicCache
+if TYPE_CHECKING:  # importing it takes seconds, and a page's first paint needs this module
+    from transformers import DynamicCache
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -96,7 +96,7 @@ def cut(cache: DynamicCache, length: int) -> DynamicCache | None:
 
 def cache_bytes(cache: DynamicCache) -> int:
     tensors = [t for layer in _layers(cache) for t in (layer.keys, layer.values) if t is not None]
-    return sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))
+    return sum(t.numel() * t.element_size() for t in tensors)
 
 
 class PrefixCache:
