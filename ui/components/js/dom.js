@@ -31,10 +31,11 @@ export function fmt(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, key) => (key in values ? String(values[key]) : whole))
 }
 
-// A probability for people: 77.3 %, 0.04 %, < 0.01 %, 0 %.
+// A probability for people: 77.3 %, 0.04 %, < 0.01 %, 0 %; 100.0 % is said of everything only.
 export function percent(p) {
   if (!(p > 0)) return "0 %"
   if (p < 1e-4) return "< 0.01 %"
+  if (p >= 0.9995 && p < 1 - 1e-12) return "> 99.9 %"
   return `${(100 * p).toFixed(p < 0.01 ? 2 : 1)} %`
 }
 
