@@ -1,0 +1,100 @@
+import { el, fmt, themeOf } from "./dom.js"
+import { activeStages, tableNode } from "./candidates_table.js"
+import { barNode } from "./candidates_bar.js"
+
+const tables = new WeakMap()
+
+class Candidates {
+  constructor(root) {
+    this.root = root
+    this.size = 20
+    this.width = root.clientWidth
+    this.observer = new ResizeObserver(() => {
+      if (Math.abs(root.clientWidth - this.width) < 8) return
+      this.width = root.clientWidth
+      this.draw()
+    })
+    this.observer.observe(root)
+    root.onkeydown = (event) => this.walk(event)
+  }
+
+  update(data, emit) {
+    Object.assign(this, { data, emit })
+    this.draw()
+  }
+
+  force(id) {
+    this.root.setAttribute("aria-busy", "true")
+    this.emit({ do: "force", step: this.data.step, id })
+  }
+
+  draw() {
+    const { data, root } = this
+    const s = data.strings
+    const focused = root.contains(root.getRootNode().activeElement)
+    const size = data.sizes.includes(this.size) ? this.size : data.sizes.at(-1)
+    const force = (id) => this.force(id)
+    root.removeAttribute("aria-busy")
+    const off = data.stages.filter((x) => x.parameter === null || !x.on).map((x) => x.label)
+    root.replaceChildren(
+      el("section", { class: "box" },
+        el("h4", {}, s.bar, el("span", { class: "dim" }, s.bar_help)),
+        barNode(data, (this.width || 600) - 30, force),
+        el("p", { class: "why" }, el("b", {}, `${s.why} `), data.why)),
+      el("section", { class: "box" },
+        el("div", { class: "top" }, el("h4", {}, fmt(s.candidates, { step: data.step + 1 })), this.sizes(size)),
+        el("p", { class: "dim" }, s.hint, off.length ? ` ${fmt(s.off_stages, { names: off.join(" · ") })}` : ""),
+        tableNode(data, size, force)))
+    const picks = this.picks()
+    const first = picks.find((x) => x.getAttribute("aria-current")) ?? picks[0]
+    if (first) first.tabIndex = 0
+    if (focused && this.walked) first?.focus({ preventScroll: true })
+    root.classList.toggle("plain", activeStages(data.stages).length === 0)
+  }
+
+  sizes(size) {
+    const s = this.data.strings
+    if (this.data.sizes.length < 2) return null
+    return el("div", { class: "sizes", role: "group", "aria-label": s.show },
+      this.data.sizes.map((n) => el("button", {
+        type: "button", "aria-pressed": String(n === size), title: fmt(s.show_n, { n }),
+        onclick: () => { this.size = n; this.walked = false; this.draw(); this.pressed(n) },
+      }, n)))
+  }
+
+  pressed(n) {
+    const buttons = [...this.root.querySelectorAll(".sizes button")]
+    buttons.find((button) => button.textContent === String(n))?.focus()
+  }
+
+  picks() {
+    return [...this.root.querySelectorAll(".pick")]
+  }
+
+  // Up and down walk over the rows; left and right belong to the player.
+  walk(event) {
+    const moves = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity }
+    const picks = this.picks()
+    const here = picks.indexOf(event.target)
+    this.walked = here >= 0
+    if (here < 0 || !(event.key in moves)) return
+    event.preventDefault()
+    const next = picks[Math.min(picks.length - 1, Math.max(0, here + moves[event.key]))]
+    picks.forEach((pick) => { pick.tabIndex = -1 })
+    next.tabIndex = 0
+    next.focus()
+  }
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".root")
+  root.dataset.theme = themeOf(parentElement)
+  root.lang = data.lang
+  if (!tables.has(root)) tables.set(root, new Candidates(root))
+  const table = tables.get(root)
+  table.update(data, (event) => setTriggerValue("action", event))
+  return () => {
+    table.observer.disconnect()
+    tables.delete(root)
+  }
+}

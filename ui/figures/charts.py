@@ -1,0 +1,97 @@
+"""Plotly charts of a run. Pure: records in, a figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from core.decode.measure import bits
+from core.trace import Generation
+from ui.i18n import Catalog
+
+MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
+"""Plotly reads these as markup in every label, and dollars as mathematics."""
+LONGEST = 12
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8a939e"
+
+
+def plain(text: str) -> str:
+    """A label that Plotly draws letter by letter."""
+    return "".join(MARKUP.get(char, char) for char in text)
+
+
+def short(text: str) -> str:
+    """The same, cut for a tick."""
+    return plain(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+
+
+def per_step(run: Generation, labels: Sequence[str], view: int, t: Catalog) -> go.Figure:
+    """Probability of the chosen token, and entropy, at each step; the step in view is marked."""
+    choices = [step.choice for step in run.steps]
+    x = list(range(1, len(choices) + 1))
+    names = [plain(label) for label in labels]
+    figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.1)
+    figure.add_bar(
+        row=1,
+        col=1,
+        x=x,
+        y=[c.probability_model for c in choices],
+        name=t("generate.col_p"),
+        customdata=names,
+        marker={
+            "color": BLUE,
+            "opacity": [1.0 if i == view else 0.55 for i in range(len(x))],
+            "line": {"color": ORANGE, "width": [3 if i == view else 0 for i in range(len(x))]},
+        },
+        hovertemplate="%{x}: %{customdata}<br>p = %{y:.4f}<extra></extra>",
+    )
+    model = [bits(choice.entropy_model) for choice in choices]
+    filtered = [bits(choice.entropy_filtered) for choice in choices]
+    for values, name, color, dash, symbol in (
+        (model, "col_entropy", BLUE, "solid", "circle"),
+        (filtered, "col_entropy_filtered", ORANGE, "dot", "square"),
+    ):
+        figure.add_scatter(
+            row=2,
+            col=1,
+            x=x,
+            y=values,
+            name=t(f"generate.{name}"),
+            mode="lines+markers",
+            line={"color": color, "dash": dash},
+            marker={"symbol": symbol, "size": [12 if i == view else 7 for i in range(len(x))]},
+            customdata=names,
+            hovertemplate="%{x}: %{customdata}<br>%{y:.3f} bit<extra></extra>",
+        )
+    _dress(figure, x, labels, view, t)
+    return figure
+
+
+def _dress(
+    figure: go.Figure, x: Sequence[int], labels: Sequence[str], view: int, t: Catalog
+) -> None:
+    if 0 <= view < len(x):
+        figure.add_vrect(
+            x0=view + 0.5,
+            x1=view + 1.5,
+            fillcolor=ORANGE,
+            opacity=0.12,
+            line_width=0,
+            layer="below",
+        )
+    every = max(1, len(x) // 40)
+    ticks = {"tickmode": "array", "tickvals": list(x)[::every]}
+    figure.update_xaxes(range=[0.4, max(len(x), 6) + 0.6], fixedrange=True)
+    figure.update_xaxes(row=2, col=1, ticktext=[short(w) for w in labels][::every], **ticks)
+    figure.update_yaxes(fixedrange=True, rangemode="tozero", tickformat="~g")
+    figure.update_yaxes(row=1, col=1, range=[0, 1.02], title=t("generate.axis_p"), tickformat=".0%")
+    figure.update_yaxes(row=2, col=1, title=t("generate.axis_entropy"))
+    figure.update_layout(
+        height=380,
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        dragmode=False,
+        bargap=0.25,
+    )
