@@ -61,9 +61,9 @@ def test_step_by_step_equals_all_at_once(architecture):
         step = engine.forward(ids[:length], prompt_length=prompt)
         rows = slice(step.start, length)
         assert step.start == (0 if length == prompt else length - 1)
-        assert step.attention == pytest.approx(
-            whole.attention[:, :, rows, :length], abs=1e-5
-        ), f"position {length - 1}"
+        assert step.attention == pytest.approx(whole.attention[:, :, rows, :length], abs=1e-5), (
+            f"position {length - 1}"
+        )
         assert step.residual == pytest.approx(whole.residual[:, rows], abs=1e-4)
     assert step.logits == pytest.approx(whole.logits, abs=1e-4)
     assert step.cached == len(ids) - 1

@@ -17,6 +17,7 @@ import streamlit as st
 
 from core.faults import Fault
 from core.settings import MAX_NEW_LIMIT, MAX_SEED, STRATEGIES
+from core.text.reader import repair
 from ui import link, state
 from ui.components.page_tools import page_tools
 from ui.i18n import LANGUAGES, Catalog
@@ -112,7 +113,7 @@ def _prompt(t: Catalog) -> None:
         max_chars=PROMPT_TYPED,
         help=t("frame.prompt_help"),
         placeholder=t("frame.prompt_placeholder"),
-        on_change=_tell("w_prompt", "prompt", link.safe),
+        on_change=_tell("w_prompt", "prompt", repair),
         height=90,
     )
     with st.popover(t("frame.examples"), width="stretch"):
@@ -192,6 +193,7 @@ def _decoding(t: Catalog) -> None:
             t(f"frame.{field}"),
             low,
             high,
+            value=None,
             key=_show(key, getattr(settings, field)),
             step=step,
             placeholder=t("frame.off"),

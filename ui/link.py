@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from core.faults import Fault
 from core.settings import RunSpec, Settings
+from core.text.reader import repair
 from ui.i18n import LANGUAGES
 
 PROMPT_CAP: Final = 500
@@ -103,7 +104,7 @@ def encode(spec: RunSpec, view: View) -> dict[str, str]:
     if spec.model != DEFAULT.model:
         query["model"] = spec.model
     if spec.prompt != DEFAULT.prompt:
-        query["prompt"] = safe(spec.prompt)[:PROMPT_CAP]
+        query["prompt"] = repair(spec.prompt)[:PROMPT_CAP]
     if spec.literal:
         query["literal"] = "1"
     if spec.chat:
@@ -117,18 +118,13 @@ def encode(spec: RunSpec, view: View) -> dict[str, str]:
     if view.step != 0:
         query["step"] = str(view.step)
     if view.own:
-        query["own"] = safe(view.own)[:PROMPT_CAP]
+        query["own"] = repair(view.own)[:PROMPT_CAP]
     return query
 
 
 def too_long(spec: RunSpec, view: View) -> bool:
     """Whether the link cannot carry the whole text."""
     return len(spec.prompt) > PROMPT_CAP or len(view.own) > PROMPT_CAP
-
-
-def safe(text: str) -> str:
-    """Text that UTF-8 can carry: lone surrogates become U+FFFD."""
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def decode(query: Mapping[str, str], lang: str) -> Opened:
@@ -153,7 +149,7 @@ def decode(query: Mapping[str, str], lang: str) -> Opened:
             notes.append(name)
     spec = RunSpec(
         model=query.get("model", DEFAULT.model)[:MODEL_CAP] or DEFAULT.model,
-        prompt=safe(query.get("prompt", DEFAULT.prompt))[:PROMPT_CAP],
+        prompt=repair(query.get("prompt", DEFAULT.prompt))[:PROMPT_CAP],
         literal=read("literal", _flag, False),
         chat=read("chat", _flag, False),
         settings=settings,
@@ -163,7 +159,7 @@ def decode(query: Mapping[str, str], lang: str) -> Opened:
         lang=query.get("lang", "") if query.get("lang") in LANGUAGES else lang,
         made=made,
         step=min(max(read("step", int, 0), 0), made - 1),
-        own=safe(query.get("own", ""))[:PROMPT_CAP],
+        own=repair(query.get("own", ""))[:PROMPT_CAP],
     )
     return Opened(spec, view, tuple(dict.fromkeys(notes)))
 

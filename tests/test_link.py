@@ -1,0 +1,109 @@
+"""The address bar: same link = same run; nothing in it can break the page."""
+
+import string
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.settings import MAX_SEED, STAGE_NAMES, RunSpec, Settings
+from core.text.reader import repair
+from ui.link import DEFAULT, PARAMETERS, PROMPT_CAP, View, decode, encode, fingerprint
+
+settings = st.builds(
+    Settings,
+    strategy=st.sampled_from(["greedy", "sample"]),
+    temperature=st.floats(0, 100),
+    top_k=st.none() | st.integers(1, 2**31),
+    top_p=st.none() | st.floats(1e-6, 1),
+    min_p=st.none() | st.floats(0, 1),
+    order=st.permutations(STAGE_NAMES).map(tuple),
+    seed=st.integers(0, MAX_SEED),
+    max_new=st.integers(1, 1024),
+    forced=st.lists(st.tuples(st.integers(0, 1023), st.integers(0, 2**31)), max_size=20).map(tuple),
+)
+texts = st.text(max_size=PROMPT_CAP).map(repair)
+specs = st.builds(
+    RunSpec,
+    model=st.sampled_from(["smollm2-135m", "gemma3-270m", "org/name"]),
+    prompt=texts,
+    settings=settings,
+    literal=st.booleans(),
+    chat=st.booleans(),
+)
+
+
+@st.composite
+def places(draw):
+    spec = draw(specs)
+    made = draw(st.integers(1, spec.settings.max_new))
+    view = View(
+        lang=draw(st.sampled_from(["en", "zh"])),
+        made=made,
+        step=draw(st.integers(0, made - 1)),
+        own=draw(texts),
+    )
+    return spec, view
+
+
+@given(places())
+def test_a_link_opens_the_same_run_at_the_same_step(place):
+    spec, view = place
+    opened = decode(encode(spec, view), "en")
+    assert (opened.spec, opened.view, opened.notes) == (spec, view, ())
+    assert fingerprint(opened.spec, opened.view) == fingerprint(spec, view)
+
+
+@given(st.dictionaries(st.sampled_from(PARAMETERS) | st.text(max_size=8), st.text(max_size=60)))
+def test_any_link_opens(query):
+    opened = decode(query, "zh")
+    assert 0 <= opened.view.step < opened.view.made <= opened.spec.settings.max_new
+    assert set(opened.notes) <= set(PARAMETERS)
+    opened.spec.prompt.encode()
+
+
+def test_the_default_run_needs_no_parameters_but_the_language():
+    assert encode(DEFAULT, View(lang="zh")) == {"lang": "zh"}
+    assert decode({}, "en").spec == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("t", "nan"),
+        ("t", "inf"),
+        ("t", "-1"),
+        ("t", "hot"),
+        ("k", "0"),
+        ("k", "2.5"),
+        ("p", "0"),
+        ("p", "1.01"),
+        ("m", "-0.1"),
+        ("order", "top_k"),
+        ("order", "temperature,top_k,top_p,top_p"),
+        ("seed", "-1"),
+        ("seed", str(MAX_SEED + 1)),
+        ("max", "0"),
+        ("force", "1"),
+        ("force", "a:b"),
+        ("strategy", "beam me up"),
+        ("made", "many"),
+        ("literal", "yes"),
+    ],
+)
+def test_a_bad_value_falls_back_and_is_named(name, value):
+    opened = decode({name: value, "seed": "7"} if name != "seed" else {name: value}, "en")
+    assert opened.notes == (name,)
+    seed = 0 if name == "seed" else 7
+    assert opened.spec == replace(DEFAULT, settings=replace(DEFAULT.settings, seed=seed))
+
+
+def test_a_long_prompt_is_capped_and_a_surrogate_replaced():
+    spec = RunSpec(prompt="é" * (PROMPT_CAP + 50))
+    assert encode(spec, View())["prompt"] == "é" * PROMPT_CAP
+    assert encode(RunSpec(prompt="a\ud800b"), View())["prompt"] == "a\ufffdb"
+
+
+def test_every_parameter_is_short_and_plain():
+    assert all(set(name) <= set(string.ascii_lowercase) for name in PARAMETERS)
