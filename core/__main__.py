@@ -9,4 +9,5 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 from core.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    # In a plain ASCII locale Python hides the bytes of 法国 in surrogates; they are UTF-8.
+    sys.exit(main([os.fsencode(a).decode("utf-8", "surrogateescape") for a in sys.argv[1:]]))

@@ -98,13 +98,14 @@ class Listing:
 
     def __init__(self, engine: Engine) -> None:
         self.vocabulary = engine.vocabulary
-        print(
-            f"{'step':>4}  {'token':<18}{'model':>8}{'filtered':>10}{'rank':>7}  "
-            f"{'rule':<8}the model's favourites"
-        )
 
     def step(self, step: StepTrace) -> None:
         choice, logits = step.choice, step.forward.logits
+        if step.index == 0:
+            print(
+                f"{'step':>4}  {'token':<18}{'model':>8}{'filtered':>10}{'rank':>7}  "
+                f"{'rule':<8}the model's favourites"
+            )
         model = probabilities(logits)
         best = ", ".join(
             f"{self.vocabulary.label(token)} {model[token]:.1%}" for token in top_ids(logits, 3)
