@@ -440,3 +440,22 @@ def test_the_schema_covers_the_records():
     assert set(Choice.__dataclass_fields__) == told | kept_back
     assert choose([1.0], Settings(), step=0).rank == 1
     assert StageName.__args__ == ("temperature", "top_k", "top_p", "min_p")
+
+
+def test_fetching_shows_a_progress_line_and_the_terms_first(cli, tmp_path, monkeypatch):
+    from core.cli import commands
+
+    def fetch(entry, progress):
+        for step in range(101):
+            progress(step / 100, "download" if step < 50 else "convert")
+        return tmp_path
+
+    monkeypatch.setattr(commands, "fetch", fetch)
+    monkeypatch.setattr(commands, "state_on_disk", lambda entry: "absent")
+    code, out, err = cli("models", "fetch", "gemma3-270m")
+    assert (code, out) == (0, f"gemma3-270m is ready in {tmp_path}\n")
+    terms, *progress = err.splitlines()
+    assert terms.startswith("gemma3-270m comes under Gemma Terms of Use (https://ai.google.dev/")
+    assert progress[0] == "gemma3-270m: downloading, 0 %"
+    assert progress[5:7] == ["gemma3-270m: converting, 50 %", "gemma3-270m: converting, 60 %"]
+    assert len(progress) == 11
