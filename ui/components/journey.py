@@ -19,8 +19,12 @@ _JOURNEY = component(
         "journey_layout",
         "journey_parts",
         "journey_read",
+        "journey_grid",
+        "journey_draw",
+        "journey_stack",
         "journey_compute",
         "journey_choose",
+        "journey_tables",
         "journey",
     ),
     css=("base", "journey"),
@@ -41,9 +45,13 @@ def journey(ctx: Context, key: str = "journey") -> None:
         label=ctx.vocabulary.label,
         lens=ctx.lens,
     )
-    words = {"lang": ctx.t.lang, "strings": ctx.t.area("home"), "recorded": ctx.recorded}
+    words = {
+        "lang": ctx.t.lang,
+        "strings": ctx.t.area("home"),
+        "recorded": ctx.recorded is not None,
+    }
     _JOURNEY(
         key=key,
-        data={**data, **words, "can_force": ctx.recorded is None},
+        data={**data, **words},
         on_action_change=ctx.act(key),
     )

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from core.lens import Lens
 from core.trace import Generation, ModelInfo, StepTrace, Token
-from ui.figures.journey_choice import Label, candidates, dice, filters
+from ui.figures.journey_choice import Label, candidate_list, dice, filters
 from ui.figures.journey_model import kv_cache, position_kind
 from ui.figures.journey_rows import attention, changes, embeddings, lanes, telling_layer
 
@@ -50,6 +50,7 @@ def lens_view(lens: Lens | None, label: Label) -> dict[str, Any] | None:
     return {
         "guesses": [label(int(token)) for token in best],
         "probabilities": [float(p) for p in lens.probabilities[:, 0]],
+        "agrees": [bool(token == lens.followed) for token in best],
         "chosen": [float(p) for p in lens.followed_probability],
         "rise": rise(lens.followed_probability),
     }
@@ -90,7 +91,7 @@ def journey_data(
     weights = attention(forwards, drawn)
     return {
         **vectors(embeddings(forwards, drawn.positions)),
-        **candidates(view, label),
+        **candidate_list(view, label),
         "step": view.index,
         "made": len(generation.steps),
         "limit": generation.spec.settings.max_new,

@@ -2,98 +2,84 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
+from core.decode.candidates import Candidate, candidates
 from core.decode.draw import draw
-from core.decode.measure import descending, probabilities
-from core.trace import Choice, Stage, StepTrace
+from core.decode.measure import probabilities
+from core.trace import Choice, StepTrace
 
 SHOWN: Final = 10
 """Candidates listed by name; all others share one bar."""
+SEGMENTS: Final = 16
 NARROWEST: Final = 0.004
 """Segments of the draw bar below this share are joined: nobody could see them."""
-SEGMENTS: Final = 16
 
 Label = Callable[[int], str]
 
 
-def removed_by(stages: tuple[Stage, ...], token: int) -> str | None:
-    """The name of the first stage that dropped ``token``."""
-    return next((s.name for s in stages if s.logits[token] == -np.inf), None)
-
-
-def distributions(step: StepTrace) -> tuple[np.ndarray, np.ndarray]:
-    """The model's probabilities and those after the filters, both [V]."""
-    model = probabilities(step.forward.logits)
-    stages = step.choice.stages
-    return model, probabilities(stages[-1].logits) if stages else model
-
-
-def candidates(step: StepTrace, label: Label, shown: int = SHOWN) -> dict[str, Any]:
-    """The ``shown`` highest tokens, the chosen one in any case, and all others as one sum."""
-    logits, choice = step.forward.logits, step.choice
-    model, filtered = distributions(step)
-    top = [int(i) for i in descending(logits)[:shown]]
-    listed = top if choice.id in top else [*top, choice.id]
-    rows = [
-        {
-            "id": token,
-            "label": label(token),
-            "rank": rank if token in top else choice.rank,
-            "logit": _finite(logits[token]),
-            "model": float(model[token]),
-            "filtered": float(filtered[token]),
-            "removed": removed_by(choice.stages, token) if np.isfinite(logits[token]) else None,
-            "chosen": token == choice.id,
-        }
-        for rank, token in enumerate(listed, start=1)
-    ]
-    left_out = np.ones(logits.size, dtype=bool)
-    left_out[listed] = False
+def candidate_list(step: StepTrace, label: Label) -> dict[str, Any]:
+    """The highest tokens, the chosen one in any case, and all others as one sum."""
+    rows = candidates(step.forward.logits, step.choice, SHOWN)
+    named = [row for row in rows if row.id is not None]
+    rest = next((row for row in rows if row.id is None), None)
     others = {
-        "count": int(left_out.sum()),
-        "model": float(model[left_out].sum()),
-        "filtered": float(filtered[left_out].sum()),
+        "count": rest.count if rest else 0,
+        "model": rest.probability_model if rest else 0.0,
+        "filtered": rest.probability_filtered if rest else 0.0,
     }
-    return {"candidates": rows, "others": others}
+    return {"candidates": [_named(row, label) for row in named], "others": others}
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _named(row: Candidate, label: Label) -> dict[str, Any]:
+    assert row.id is not None
+    assert row.logit is not None
+    return {
+        "id": row.id,
+        "label": label(row.id),
+        "rank": row.rank,
+        "logit": row.logit if math.isfinite(row.logit) else None,
+        "model": row.probability_model,
+        "filtered": row.probability_filtered,
+        "removed": row.removed_by,
+        "chosen": row.chosen,
+    }
 
 
 def filters(choice: Choice) -> list[dict[str, Any]]:
     """One card a stage, in the order applied."""
     return [
-        {"name": s.name, "parameter": s.parameter, "survivors": s.survivors, "mass": s.mass}
-        for s in choice.stages
+        {"name": s.name, "parameter": s.parameter, "survivors": s.survivors} for s in choice.stages
     ]
 
 
 def dice(step: StepTrace, label: Label) -> dict[str, Any]:
-    """The cumulative bar, likely tokens first: visible segments, the rest, and where u falls."""
+    """The cumulative bar, likely tokens first: visible segments, the rest, and where u falls.
+
+    ``would`` is the token that the dice would have taken, where a forced one overruled them.
+    """
     choice = step.choice
-    _, filtered = distributions(step)
-    order = np.argsort(-filtered, kind="stable")
-    order = order[filtered[order] > 0]
-    ends = np.cumsum(filtered[order])
-    visible = min(SEGMENTS, int(np.count_nonzero(filtered[order] >= NARROWEST)))
-    starts = np.concatenate([[0.0], ends[:-1]])
-    at = np.flatnonzero(order == choice.id)
+    rows = candidates(step.forward.logits, choice, SEGMENTS)
+    # A chosen token from farther down has a row as well, behind the others and out of line.
+    bars = [(row, *row.bar) for row in rows[:SEGMENTS] if row.id is not None and row.bar]
+    drawn = [(row, low, high) for row, low, high in bars if high - low >= NARROWEST]
+    segments = [
+        {"id": row.id, "label": label(row.id or 0), "from": low, "to": high}
+        for row, low, high in drawn
+    ]
+    would = None
+    if choice.rule == "forced" and choice.u is not None:
+        would = label(draw(probabilities(choice.stages[-1].logits), choice.u))
     return {
         "rule": choice.rule,
         "u": choice.u,
-        "segments": [
-            {"id": int(t), "label": label(int(t)), "from": float(a), "to": float(b)}
-            for t, a, b in zip(order[:visible], starts, ends, strict=False)
-        ],
+        "segments": segments,
         "rest": {
-            "count": int(order.size - visible),
-            "from": float(ends[visible - 1]) if visible else 0.0,
+            "count": choice.stages[-1].survivors - len(drawn),
+            "from": drawn[-1][2] if drawn else 0.0,
         },
-        "chosen": [float(starts[at[0]]), float(ends[at[0]])] if at.size else None,
-        "under_needle": None if choice.u is None else label(draw(filtered, choice.u)),
+        "chosen": next((row.bar for row in rows if row.chosen), None),
+        "would": would,
     }

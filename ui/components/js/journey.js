@@ -1,10 +1,11 @@
 // Home's journey of one prediction: read, compute, choose, and the loop back.
-import { el, fmt, percent, svg, themeOf } from "./dom.js"
-import { bytes, changed, floats, signed, thousands } from "./journey_layout.js"
+import { el, fmt, svg, themeOf } from "./dom.js"
+import { bytes, thousands } from "./journey_layout.js"
 import { rich, tok } from "./journey_parts.js"
 import { readStage } from "./journey_read.js"
 import { computeStage } from "./journey_compute.js"
 import { chooseStage } from "./journey_choose.js"
+import { tables } from "./journey_tables.js"
 
 const WIDE = 980
 const places = new WeakMap()
@@ -24,22 +25,27 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const ui = interplay(data, place, stages, root, (event) => setTriggerValue("action", event))
   const focus = root.getRootNode().activeElement?.dataset?.key
   const before = { step: place.step, read: place.read }
-  Object.assign(stages, { read: readStage(data, ui), compute: computeStage(data, ui), choose: chooseStage(data, ui) })
+  Object.assign(stages, {
+    read: readStage(data, ui),
+    compute: computeStage(data, ui),
+    choose: chooseStage(data, ui),
+  })
   const loop = loopLine(data)
-  const board = el("div", { class: "board" }, stages.read.node, stages.compute.node, stages.choose.node, loop.picture)
-  root.replaceChildren(
-    ...(data.recorded ? [el("p", { class: "recorded" }, data.recorded)] : []),
-    board,
-    loop.text,
-    footer(data),
-    tables(data, place),
+  const board = el(
+    "div",
+    { class: "board" },
+    stages.read.node,
+    stages.compute.node,
+    stages.choose.node,
+    loop.picture,
   )
+  root.replaceChildren(board, loop.text, footer(data), tables(data, place))
   const paint = () => {
     const width = root.getBoundingClientRect().width
     if (!width) return
     place.width = width
     root.dataset.size = width >= WIDE ? "wide" : width >= 640 ? "middle" : "narrow"
-    stages.compute.paint(root.dataset.size)
+    stages.compute.paint(root.dataset.size, root)
     stages.read.paint(root.dataset.theme)
     loop.paint(board, root.dataset.size === "wide")
   }
@@ -83,8 +89,14 @@ function loopLine(data) {
   const s = data.strings
   const picture = svg("svg", { class: "loop-picture", "aria-hidden": "true" })
   const token = tok(data.joins.label)
-  const words = data.stop ? rich(s[`stop_${data.stop}`], { token, n: data.limit }) : rich(s.loop, { token })
-  const text = el("p", { class: `loop${data.stop ? " stopped" : ""}` }, el("span", {}, data.stop ? "■ " : "↻ ", words))
+  const words = data.stop
+    ? rich(s[`stop_${data.stop}`], { token, n: data.limit })
+    : rich(s.loop, { token })
+  const text = el(
+    "p",
+    { class: `loop${data.stop ? " stopped" : ""}` },
+    el("span", {}, data.stop ? "■ " : "↻ ", words),
+  )
   function paint(board, wide) {
     picture.replaceChildren()
     if (!wide || data.stop) return
@@ -94,9 +106,15 @@ function loopLine(data) {
     const x = (value) => Math.round(value - home.left)
     const y = (value) => Math.round(value - home.top)
     const [from, floor, side] = [x(choose.left + choose.width / 2), y(choose.bottom) + 20, 6]
-    const [to, level] = [x(board.querySelector(".joins").getBoundingClientRect().left) - 4, y(chip.top + chip.height / 2)]
+    const [to, level] = [
+      x(board.querySelector(".joins").getBoundingClientRect().left) - 4,
+      y(chip.top + chip.height / 2),
+    ]
     const path = `M${from} ${y(choose.bottom)}V${floor - 10}q0 10 -10 10H${side + 10}q-10 0 -10 -10V${level + 10}q0 -10 10 -10H${to}`
-    picture.append(svg("path", { d: path, class: "dash" }), svg("path", { class: "tip", d: `M${to + 7} ${level}l-9 -5v10z` }))
+    picture.append(
+      svg("path", { d: path, class: "dash" }),
+      svg("path", { class: "tip", d: `M${to + 7} ${level}l-9 -5v10z` }),
+    )
   }
   return { picture, text, paint }
 }
@@ -109,77 +127,35 @@ function arrive(root, stages) {
   if (target && source) {
     const [a, b] = [source.getBoundingClientRect(), target.getBoundingClientRect()]
     const way = `translate(${a.left + a.width / 2 - b.left}px, ${a.top - b.top}px)`
-    target.animate([{ transform: way, opacity: 0.4 }, { transform: "none", opacity: 1 }], { duration: 280, easing: "ease-in-out" })
+    target.animate(
+      [
+        { transform: way, opacity: 0.4 },
+        { transform: "none", opacity: 1 },
+      ],
+      { duration: 280, easing: "ease-in-out" },
+    )
   }
   stages.compute.pulse(270)
 }
 
+// What was measured, and what follows exactly from the model's shape.
 function footer(data) {
   const s = data.strings
   const c = data.cache
+  const time = { ms: data.ms.toFixed(data.ms < 10 ? 1 : 0), n: thousands(data.new) }
   const items = [
-    fmt(data.recorded ? s.ms_recorded : s.ms, { ms: data.ms.toFixed(data.ms < 10 ? 1 : 0), n: thousands(data.new) }),
+    fmt(data.recorded ? s.ms_recorded : s.ms, time),
     fmt(s.tokens_read, { n: thousands(data.read), cached: thousands(data.cached) }),
   ]
   if (c.bytes) {
-    const formula = fmt(s.cache_formula, { ...c, positions: thousands(data.read), each: thousands(c.per_token) })
-    items.push(el("span", { title: formula }, fmt(c.at_most ? s.cache_most : s.cache, { size: bytes(c.bytes) }), el("small", {}, ` ${formula}`)))
+    const formula = fmt(s.cache_formula, { ...c, positions: thousands(data.read) })
+    const size = fmt(c.at_most ? s.cache_most : s.cache, { size: bytes(c.bytes) })
+    items.push([size, el("small", {}, ` ${formula}`)])
   }
-  return el("p", { class: "measured" }, items.map((item) => el("span", { class: "item" }, item)), el("span", { class: "item faint" }, s.promise))
-}
-
-// The same content as tables, for screen readers and for copying.
-function tables(data, place) {
-  const s = data.strings
-  const details = el("details", { class: "tables", open: place.open }, el("summary", {}, s.as_table))
-  details.ontoggle = () => {
-    place.open = details.open
-    if (details.open && details.childElementCount === 1) details.append(layerTable(data), candidateTable(data))
-  }
-  if (place.open) details.append(layerTable(data), candidateTable(data))
-  return details
-}
-
-function sheet(caption, head, rows) {
-  const cell = (tag) => (value) => el(tag, tag === "th" ? { scope: "col" } : {}, typeof value === "string" ? el("bdi", {}, value) : value)
   return el(
-    "div",
-    { class: "sheet" },
-    el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, head.map(cell("th")))), el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell("td")))))),
+    "p",
+    { class: "measured" },
+    items.map((item) => el("span", {}, item)),
+    el("span", { class: "faint" }, s.promise),
   )
-}
-
-function layerTable(data) {
-  const s = data.strings
-  const last = data.lanes.length - 1
-  const rows = data.lanes.length
-  const columns = rows + (data.hidden ? 1 : 0)
-  const change = floats(data.change)
-  const attention = floats(data.attention)
-  const names = data.lanes.map((lane) => `${lane.position} ${lane.label}`)
-  if (data.hidden) names.push(fmt(s.hidden, { n: thousands(data.hidden) }))
-  const body = Array.from({ length: data.layers }, (_, layer) => [
-    String(layer + 1),
-    changed(change[layer * rows + last]),
-    ...names.map((_, column) => (attention.length ? percent(attention[(layer * rows + last) * columns + column]) : "–")),
-    ...(data.lens ? [`${data.lens.guesses[layer]} ${percent(data.lens.probabilities[layer])}`, percent(data.lens.chosen[layer])] : []),
-  ])
-  const guess = data.lens ? [s.table_guess, fmt(s.table_chosen, { token: data.joins.label })] : []
-  const head = [s.table_layer, s.table_change, ...names.map((name) => fmt(s.table_reads, { token: name })), ...guess]
-  return sheet(fmt(s.table_layers, { token: data.lanes[last].label }), head, body)
-}
-
-function candidateTable(data) {
-  const s = data.strings
-  const rows = data.candidates.map((c) => [
-    String(c.rank),
-    c.chosen ? `● ${c.label}` : c.label,
-    String(c.id),
-    c.logit === null ? "−∞" : signed(c.logit, 3),
-    percent(c.model),
-    c.removed ? fmt(s.removed, { stage: s[c.removed] }) : percent(c.filtered),
-  ])
-  const o = data.others
-  if (o.count) rows.push(["", fmt(s.others, { n: thousands(o.count) }), "", "", percent(o.model), percent(o.filtered)])
-  return sheet(s.table_candidates, [s.table_rank, s.token, "id", s.logit, s.p_model_long, s.p_filtered_long], rows)
 }

@@ -22,7 +22,7 @@ export function chooseStage(data, ui) {
         el("span", { class: "num" }, s.logit),
       ),
       el("ol", { class: "candidates" }, candidateRows(data, ui)),
-      el("p", { class: "force-hint" }, data.can_force ? s.force_hint : s.force_later),
+      el("p", { class: "force-hint" }, data.recorded ? s.force_later : s.force_hint),
       filterCards(data),
       draw(data),
     ),
@@ -42,8 +42,8 @@ function candidateRows(data, ui) {
         type: "button",
         class: `cand cand-grid${c.chosen ? " chosen" : ""}${c.removed ? " removed" : ""}`,
         "data-key": `cand${i}`,
-        disabled: !data.can_force,
-        title: `${c.label} · id ${c.id}${data.can_force ? `\n${s.force}` : ""}`,
+        disabled: data.recorded,
+        title: `${c.label} · id ${c.id}${data.recorded ? "" : `\n${s.force}`}`,
         "aria-label": candidateLabel(data, c),
         "aria-current": c.chosen ? "true" : null,
         onclick: () => ui.act({ do: "force", step: data.step, id: c.id }),
@@ -51,7 +51,11 @@ function candidateRows(data, ui) {
       el("bdi", { class: "cand-label" }, c.chosen ? "● " : "", c.label),
       far ? el("span", { class: "bars-rank" }, rankText(s, c.rank)) : bars(c, most),
       el("span", { class: "num p-model" }, percent(c.model)),
-      el("span", { class: "num p-filtered" }, c.removed ? removedText(s, c.removed) : percent(c.filtered)),
+      el(
+        "span",
+        { class: "num p-filtered" },
+        c.removed ? removedText(s, c.removed) : percent(c.filtered),
+      ),
       el("span", { class: "num faint" }, c.logit === null ? "−∞" : signed(c.logit, 1)),
     )
     return el("li", {}, button)
@@ -78,7 +82,9 @@ const removedText = (s, stage) => s.removed.replace("{stage}", s[stage])
 
 function candidateLabel(data, c) {
   const s = data.strings
-  const after = c.removed ? removedText(s, c.removed) : `${s.p_filtered_long} ${percent(c.filtered)}`
+  const after = c.removed
+    ? removedText(s, c.removed)
+    : `${s.p_filtered_long} ${percent(c.filtered)}`
   const end = c.chosen ? `; ${s.chosen}` : ""
   return `${c.label}: ${s.p_model_long} ${percent(c.model)}; ${after}${end}`
 }
@@ -110,7 +116,9 @@ function filterCards(data) {
 
 // 1 → "1.0" for a temperature, which is never a whole number by nature.
 function setting(f) {
-  return f.name !== "top_k" && Number.isInteger(f.parameter) ? f.parameter.toFixed(1) : String(f.parameter)
+  return f.name !== "top_k" && Number.isInteger(f.parameter)
+    ? f.parameter.toFixed(1)
+    : String(f.parameter)
 }
 
 // The cumulative bar after the filters, likely tokens first, and where u falls on it.
@@ -122,7 +130,15 @@ function draw(data) {
     const chosen = seg.id === data.joins.id
     const style = { left: at(seg.from), width: at(seg.to - seg.from) }
     const wide = seg.to - seg.from > 0.1
-    return el("span", { class: `seg${chosen ? " chosen" : ""}`, style, title: `${seg.label} · ${percent(seg.to - seg.from)}` }, wide ? el("bdi", {}, seg.label) : null)
+    return el(
+      "span",
+      {
+        class: `seg${chosen ? " chosen" : ""}`,
+        style,
+        title: `${seg.label} · ${percent(seg.to - seg.from)}`,
+      },
+      wide ? el("bdi", {}, seg.label) : null,
+    )
   })
   if (d.rest.count) {
     const style = { left: at(d.rest.from), width: at(1 - d.rest.from) }
@@ -131,15 +147,32 @@ function draw(data) {
   }
   const shown = d.segments.some((seg) => seg.id === data.joins.id)
   if (!shown && d.chosen && d.rule !== "greedy") {
-    segments.push(el("span", { class: "seg chosen thin", style: { left: at(d.chosen[0]), width: at(d.chosen[1] - d.chosen[0]) } }))
+    segments.push(
+      el("span", {
+        class: "seg chosen thin",
+        style: { left: at(d.chosen[0]), width: at(d.chosen[1] - d.chosen[0]) },
+      }),
+    )
   }
   const late = d.u > 0.9
-  const needle = d.u === null ? null : el("span", { class: `needle ${d.rule}${late ? " late" : ""}`, style: { left: at(d.u) } }, el("b", {}, late ? "u ▲" : "▲ u"))
+  const needle =
+    d.u === null
+      ? null
+      : el(
+          "span",
+          { class: `needle ${d.rule}${late ? " late" : ""}`, style: { left: at(d.u) } },
+          el("b", {}, late ? "u ▲" : "▲ u"),
+        )
   return el(
     "div",
     { class: "draw" },
     el("p", { class: "draw-says" }, drawText(data)),
-    el("div", { class: `draw-bar${needle ? " with-needle" : ""}`, role: "img", "aria-label": s.draw_bar }, el("div", { class: "segs" }, segments), needle),
+    el(
+      "div",
+      { class: `draw-bar${needle ? " with-needle" : ""}`, role: "img", "aria-label": s.draw_bar },
+      el("div", { class: "segs" }, segments),
+      needle,
+    ),
   )
 }
 
@@ -153,6 +186,6 @@ function drawText(data) {
   const u = d.u === null ? "" : d.u.toFixed(digits)
   if (d.rule === "sample") return rich(s.falls, { u, token, ...range })
   const forced = rich(s.forced, { token })
-  if (d.u !== null) forced.push(" ", ...rich(s.forced_dice, { u, token: tok(d.under_needle) }))
+  if (d.would !== null) forced.push(" ", ...rich(s.forced_dice, { u, token: tok(d.would) }))
   return forced
 }

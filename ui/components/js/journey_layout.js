@@ -79,7 +79,8 @@ export function ticks(layers, width) {
   const step = [1, 2, 5, 10, 20, 50].find((s) => (width / layers) * s >= 48) ?? 100
   const inner = []
   for (let n = step; n < layers; n += step) {
-    if (n > 1 && ((n - 1) * width) / layers >= 30 && ((layers - n) * width) / layers >= 30) inner.push(n)
+    if (n > 1 && ((n - 1) * width) / layers >= 30 && ((layers - n) * width) / layers >= 30)
+      inner.push(n)
   }
   return layers > 1 ? [1, ...inner, layers] : layers ? [1] : []
 }

@@ -26,3 +26,11 @@ export function stageHead(number, title, terms) {
     el("p", { class: "terms" }, terms),
   )
 }
+
+export const layerName = (strings, layer) => strings.layer_n.replace("{n}", layer + 1)
+
+// A label of at most `most` characters, for places that cannot do it by style.
+export function clipped(label, most) {
+  const letters = [...label]
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : label
+}

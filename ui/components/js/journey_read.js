@@ -33,7 +33,11 @@ export function readStage(data, ui) {
       ),
       el("ol", { class: "lanes" }, rows),
       note,
-      el("p", { class: "note" }, rich(s[`position_${data.position}`], { model: data.architecture })),
+      el(
+        "p",
+        { class: "note" },
+        rich(s[`position_${data.position}`], { model: data.architecture }),
+      ),
     ),
   )
   return { node, paint: (theme) => paintStrips(data, strips, theme, note) }
@@ -44,7 +48,8 @@ function readLane(data, ui, lane, row, values, strips) {
   const last = row === data.lanes.length - 1
   const canvas = el("canvas", { class: "strip", role: "img", "aria-label": s.vector_of })
   const readout = el("span", { class: "sr-only" })
-  if (data.width) strips.push({ canvas, values: values.subarray(row * data.sent, (row + 1) * data.sent) })
+  if (data.width)
+    strips.push({ canvas, values: values.subarray(row * data.sent, (row + 1) * data.sent) })
   const button = el(
     "button",
     {
@@ -70,11 +75,7 @@ function readLane(data, ui, lane, row, values, strips) {
 
 function gapLane(data) {
   const s = data.strings
-  return el(
-    "li",
-    { class: "lane gap" },
-    rich(s.hidden, { n: thousands(data.hidden) }),
-  )
+  return el("li", { class: "lane gap" }, rich(s.hidden, { n: thousands(data.hidden) }))
 }
 
 function joiningLane(data) {
@@ -84,7 +85,11 @@ function joiningLane(data) {
     { class: "lane lane-grid joins" },
     el("span", { class: "num faint" }, lane.position),
     tokenChip(lane, "joins"),
-    el("span", { class: "joins-note faint" }, data.stop ? data.strings.joined_last : data.strings.joins_next),
+    el(
+      "span",
+      { class: "joins-note faint" },
+      data.stop ? data.strings.joined_last : data.strings.joins_next,
+    ),
   )
 }
 
