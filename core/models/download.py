@@ -49,8 +49,11 @@ def pip_download(package: Package, into: Path, grown: Callable[[int], None]) -> 
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
         )
         try:
+            size = 0
             while process.poll() is None:
-                grown(min(bytes_under(scratch), package.bytes))
+                # pip moves the file at the end, and for a moment it is nowhere
+                size = max(size, min(bytes_under(into), package.bytes))
+                grown(size)
                 time.sleep(POLL)
         finally:
             if process.poll() is None:
