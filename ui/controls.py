@@ -43,9 +43,12 @@ def sidebar(t: Catalog, name: str) -> None:
 
 
 def _show(key: str, value: Any) -> str:
-    """Let the widget ``key`` show ``value``; returns the key."""
-    if st.session_state.get(key) != value:
-        st.session_state[key] = value
+    """Let the widget ``key`` show ``value``; returns the key.
+
+    Said in every run: two quick reruns reach the browser as one, and a value said only in
+    the first of them would be lost.
+    """
+    st.session_state[key] = value
     return key
 
 
@@ -107,9 +110,13 @@ def examples() -> tuple[dict[str, str], ...]:
 
 def _prompt(t: Catalog) -> None:
     spec = state.place().spec
+    # Not in every run: that would wipe out what is being typed.
+    if st.session_state.get("w_prompt") != spec.prompt:
+        st.session_state["w_prompt"] = spec.prompt
     st.text_area(
         t("frame.prompt"),
-        key=_show("w_prompt", spec.prompt),
+        value=spec.prompt,
+        key="w_prompt",
         max_chars=PROMPT_TYPED,
         help=t("frame.prompt_help"),
         placeholder=t("frame.prompt_placeholder"),

@@ -16,9 +16,9 @@ from typing import Final
 import streamlit as st
 
 from core.engine.protocol import Engine
-from core.engine.recorded import RecordedEngine
 from core.faults import Fault, NotReady
 from core.lens import Lens
+from core.recorded import RecordedEngine
 from core.settings import RunSpec
 from core.tokens import Vocabulary
 from core.trace import Generation, StepTrace

@@ -18,10 +18,10 @@ from core.decode.generate import run
 from core.engine.cost import Cost, cost
 from core.engine.memory import ByteLRU
 from core.engine.protocol import Engine
-from core.engine.recorded import RecordedEngine, recorded_engine
 from core.engine.store import ModelStore
 from core.faults import Fault
 from core.lens import Lens, logit_lens
+from core.recorded import RecordedEngine, recorded_engine
 from core.settings import RunSpec, Settings
 from core.trace import Choice, Forward, Generation, StepTrace
 from ui import i18n, link
