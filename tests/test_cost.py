@@ -1,0 +1,51 @@
+"""What a run costs is computed from shapes, and equals what the records then hold."""
+
+import pytest
+
+from core.decode.generate import run
+from core.engine import cost as costs
+from core.faults import Fault
+from core.settings import RunSpec, Settings
+
+
+def test_kv_bytes_of_the_default_model(smollm2_info):
+    assert costs.kv_bytes_per_token(smollm2_info) == 46_080
+
+
+def test_the_estimate_is_what_the_records_hold(tiny):
+    spec = RunSpec(prompt="hello there", settings=Settings(strategy="greedy", max_new=5))
+    made = run(tiny, spec)
+    prompt, new = len(made.prompt), len(made.steps)
+    found = costs.cost(tiny.info, prompt, new)
+    assert found.attention_kept
+    assert found.attention == sum(s.forward.attention.nbytes for s in made.steps)
+    rows = sum(s.forward.residual.nbytes + s.forward.embedding.nbytes for s in made.steps)
+    # The last token is chosen but not read, so its row is estimated and never made.
+    assert 0 <= found.residual - rows <= 4 * (tiny.info.layers + 1) * tiny.info.width
+    assert found.logits == sum(s.forward.logits.nbytes for s in made.steps)
+    assert found.total == found.attention + found.residual + found.logits + found.kv_cache
+
+
+def test_maps_that_are_too_large_are_left_out(tiny, monkeypatch):
+    monkeypatch.setattr(costs, "ATTENTION_LIMIT", 4 * tiny.info.layers * tiny.info.heads * 10**2)
+    assert tiny.forward(range(10)).attention is not None
+    long = tiny.forward(range(11))
+    assert long.attention is None
+    assert long.residual.shape[1] == 11
+    assert not costs.cost(tiny.info, 11, 1).attention_kept
+
+
+@pytest.mark.parametrize(("tokens", "code"), [(0, "empty_prompt"), (10**6, "prompt_too_long")])
+def test_a_prompt_that_does_not_fit_gets_a_sentence(tiny, tokens, code):
+    with pytest.raises(Fault) as caught:
+        costs.check_prompt(tiny.info, tokens)
+    assert caught.value.code == code
+    if tokens:
+        assert str(costs.prompt_limit(tiny.info)) in str(caught.value)
+
+
+@pytest.fixture
+def smollm2_info():
+    from core.recorded import recorded_engine
+
+    return recorded_engine().info

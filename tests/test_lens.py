@@ -1,0 +1,33 @@
+"""The logit lens: its last row is the model's own answer, and the norm is applied once."""
+
+import numpy as np
+import pytest
+
+from core.engine.local import LocalEngine
+from core.lens import logit_lens
+from core.models.tiny import ARCHITECTURES, tiny_of
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_last_row_is_the_models_own_distribution(architecture):
+    engine = LocalEngine(tiny_of(architecture))
+    forward = engine.forward((3, 1, 4, 1, 5))
+    own = np.exp(forward.logits.astype(np.float64) - forward.logits.max())
+    own /= own.sum()
+    followed = 42
+    lens = logit_lens(engine, forward, followed, top=4)
+    order = np.lexsort((np.arange(own.size), -forward.logits))
+    assert lens.ids.shape == (engine.info.layers, 4)
+    assert lens.ids[-1].tolist() == order[:4].tolist()
+    assert lens.probabilities[-1] == pytest.approx(own[order[:4]], abs=1e-5)
+    assert lens.followed_probability[-1] == pytest.approx(own[followed], abs=1e-5)
+    assert lens.followed_rank[-1] == order.tolist().index(followed) + 1
+    assert (np.diff(lens.probabilities, axis=1) <= 0).all()
+
+
+def test_earlier_rows_come_from_earlier_layers(tiny):
+    forward = tiny.forward((3, 1, 4))
+    lens = logit_lens(tiny, forward, 7)
+    rows = tiny.unembed(forward.residual[:, -1])
+    assert lens.ids[0, 0] == rows[0].argmax()
+    assert not np.allclose(rows[0], rows[-1])
