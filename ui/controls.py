@@ -1,4 +1,4 @@
-"""The sidebar: language, menu, model, prompt, decoding settings, link.
+"""The sidebar: language, menu, model, prompt, decoding settings.
 
 Every widget shows the reader's place and reports its change to ``ui.state``; no widget is
 itself the state, so a link, a component or another page may change the same value.
@@ -18,8 +18,7 @@ import streamlit as st
 from core.faults import Fault
 from core.settings import MAX_NEW_LIMIT, MAX_SEED, STRATEGIES
 from core.text.reader import repair
-from ui import link, state
-from ui.components.page_tools import page_tools
+from ui import state
 from ui.i18n import LANGUAGES, Catalog
 from ui.model_card import model_card, size
 
@@ -29,17 +28,13 @@ PROMPT_TYPED: Final = 50_000
 """Characters that the prompt field takes; what the model can read is decided later."""
 
 
-def sidebar(t: Catalog, name: str) -> None:
-    """Draw the whole sidebar for the page ``name``."""
+def sidebar(t: Catalog) -> None:
+    """Draw the whole sidebar."""
     _language(t)
     _menu(t)
     model_card(t)
     _prompt(t)
     _decoding(t)
-    here = state.place()
-    page_tools(t, link.encode(here.spec, here.view))
-    if link.too_long(here.spec, here.view):
-        st.caption(t("frame.link_capped", cap=link.PROMPT_CAP))
 
 
 def _show(key: str, value: Any) -> str:

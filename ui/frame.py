@@ -22,7 +22,8 @@ from core.recorded import RecordedEngine
 from core.settings import RunSpec
 from core.tokens import Vocabulary
 from core.trace import Generation, StepTrace
-from ui import state
+from ui import link, state
+from ui.components.page_tools import page_tools
 from ui.components.strip import strip
 from ui.controls import sidebar
 from ui.i18n import Catalog, catalog
@@ -30,6 +31,7 @@ from ui.model_card import waiting
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LESSONS: Final = ROOT / "lessons"
+LOGOS: Final = {"en": ROOT / "ui" / "logo.svg", "zh": ROOT / "ui" / "logo_zh.svg"}
 _log = logging.getLogger(__name__)
 
 
@@ -70,8 +72,9 @@ def page(name: str, body: Body) -> None:
         page_title=f"{t(f'{name}.title')} · {t('frame.product')}", page_icon="🔡", layout="wide"
     )
     st.session_state.pop("whole_page", None)
+    st.logo(str(LOGOS[t.lang]), size="large")
     with st.sidebar:
-        sidebar(t, name)
+        sidebar(t)
     _story(name, body)
 
 
@@ -99,8 +102,13 @@ def _story(name: str, body: Body) -> None:
 
 
 def _heading(t: Catalog, name: str) -> None:
-    st.markdown(f"### {t(f'{name}.title')}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"### {t(f'{name}.title')}")
+        here = state.place()
+        page_tools(t, link.encode(here.spec, here.view))
     st.caption(t(f"{name}.intro"))
+    if link.too_long(here.spec, here.view):
+        st.caption(t("frame.link_capped", cap=link.PROMPT_CAP))
     notes = st.session_state.get("notes")
     if notes:
         st.info(t("frame.link_notes", names=", ".join(notes)))
