@@ -1,11 +1,20 @@
 """Home: the whole journey of one prediction, on one screen."""
 
+import streamlit as st
+
 from ui.components.journey import journey
 from ui.frame import Context, page
 
 
 def body(context: Context) -> None:
-    journey(context, key="journey")
+    journey(context)
+    _, loop, choose = st.columns([23, 44, 33])  # as wide as the stages above
+    with loop:
+        label = context.t("home.to_generate")
+        st.page_link("pages/6_Generate.py", label=label, icon=":material/arrow_forward:")
+    with choose:
+        label = context.t("home.to_probabilities")
+        st.page_link("pages/5_Probabilities.py", label=label, icon=":material/arrow_forward:")
 
 
 page("home", body)

@@ -71,15 +71,16 @@ def attention(
     """Attention weights averaged over the heads; row = the position that attends.
 
     Columns are the drawn positions; with a gap, one more column at the end holds the sum over
-    the hidden ones, so that each row still adds up to 1. ``None``: some pass did not keep them.
+    the hidden ones, so that each row still adds up to 1. ``None``: some pass did not keep them,
+    or there are no layers.
     """
     found = [owner(forwards, position) for position in drawn.positions]
-    if any(forward.attention is None for forward, _ in found):
-        return None
     rows = []
-    total = max(drawn.positions) + 1
+    total = drawn.positions[-1] + 1
     for forward, row in found:
-        weights = forward.attention[:, :, row].mean(axis=1)  # type: ignore[index]
+        if forward.attention is None or not forward.attention.size:
+            return None
+        weights = forward.attention[:, :, row].mean(axis=1)
         full = np.zeros((weights.shape[0], total), dtype=weights.dtype)
         full[:, : min(total, weights.shape[1])] = weights[:, :total]
         columns = full[:, list(drawn.positions)]

@@ -51,11 +51,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   place.observer?.disconnect()
   place.observer = new ResizeObserver(() => {
-    if (Math.abs(root.getBoundingClientRect().width - place.width) > 0.5) paint()
+    const resized = Math.abs(root.getBoundingClientRect().width - place.width) > 0.5
+    // Sentences of another length move the floor under the loop's line.
+    if (resized) paint()
+    else loop.paint(board, root.dataset.size === "wide")
   })
   paint()
   ui.follow(ui.reader())
-  place.observer.observe(root)
+  place.observer.observe(board)
   if (focus) root.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true })
   if (before.step + 1 === data.step && before.read + 1 === data.read) arrive(root, stages)
   Object.assign(place, { step: data.step, read: data.read })
@@ -142,7 +145,10 @@ function arrive(root, stages) {
 function footer(data) {
   const s = data.strings
   const c = data.cache
-  const time = { ms: data.ms.toFixed(data.ms < 10 ? 1 : 0), n: thousands(data.new) }
+  const time = {
+    ms: data.ms < 0.05 ? "< 0.1" : data.ms.toFixed(data.ms < 10 ? 1 : 0),
+    n: thousands(data.new),
+  }
   const items = [
     fmt(data.recorded ? s.ms_recorded : s.ms, time),
     fmt(s.tokens_read, { n: thousands(data.read), cached: thousands(data.cached) }),

@@ -90,7 +90,7 @@ function candidateLabel(data, c) {
 }
 
 function bars(c, most) {
-  const wide = (p) => ({ width: `${(100 * p) / most}%` })
+  const wide = (p) => ({ width: `${(100 * p) / most}%`, visibility: p > 0 ? "" : "hidden" })
   return el(
     "span",
     { class: "bars" },

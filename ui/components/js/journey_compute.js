@@ -10,14 +10,15 @@ const SINK = 0.3 // a share of the first token that asks for an explanation
 export function computeStage(data, ui) {
   const s = data.strings
   const body = el("div", { class: "stage-body" })
-  const head = stageHead(2, s.compute_title, rich(s.compute_terms, { n: data.layers }))
+  const terms = data.layers ? rich(s.compute_terms, { n: data.layers }) : s.compute_terms_none
+  const head = stageHead(2, s.compute_title, terms)
   const node = el("section", { class: "stage compute", "aria-label": s.compute_title }, head, body)
   if (!data.layers) {
     body.append(el("p", { class: "table-model" }, s.no_layers))
     return { node, paint: () => {}, show: () => {}, pulse: () => {} }
   }
   const stack = layerStack(data, ui)
-  const says = el("p", { class: "says", "aria-live": "polite" })
+  const says = el("p", { class: "says" })
   body.append(stack.node, ...lensChips(data, ui), says, rising(data))
   const show = () => {
     showStack(stack)
