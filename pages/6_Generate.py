@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.trace import StepTrace
 from ui.components.candidates import candidates
 from ui.figures.candidates import candidates_data
 from ui.figures.charts import per_step
@@ -16,48 +17,38 @@ def body(context: Context) -> None:
     if step is None:
         return
     labels = [context.vocabulary.label(made.choice.id) for made in run.steps]
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([3, 2], gap="medium")
     with left:
         data = candidates_data(step, context.spec.settings, context.vocabulary, t)
         candidates(data, context.act("candidates"), key="candidates")
     with right:
-        _text(context, labels)
-        _figures(context)
-        _steps(context, labels)
-    _chain(context, labels)
+        st.markdown(f"##### {t('generate.text')}", help=t("generate.text_help"))
+        st.code(context.vocabulary.text(run.ids, skip_special=True), language=None, wrap_lines=True)
+        st.text(stop_sentence(run, labels[-1], t))
+        _figures(context, step)
+        _steps(context, step, labels)
+    st.markdown(f"##### {t('generate.chain')}\n\n{t('generate.chain_text')}")
+    st.latex(chain_latex(run))
+    st.dataframe(chain_table(run, labels, t), hide_index=True)
 
 
-def _text(context: Context, labels: list[str]) -> None:
-    run, t = context.generation, context.t
-    st.markdown(f"##### {t('generate.text')}", help=t("generate.text_help"))
-    text = context.vocabulary.text(run.ids, skip_special=True)
-    st.code(text, language=None, wrap_lines=True)
-    st.text(stop_sentence(run, labels[-1], t))
-
-
-def _figures(context: Context) -> None:
+def _figures(context: Context, step: StepTrace) -> None:
     st.markdown(f"##### {context.t('generate.figures')}")
-    columns = st.columns(2)
-    for place, figure in enumerate(run_figures(context.generation, context.view, context.t)):
-        with columns[place % 2]:
+    figures = run_figures(context.generation, step, context.t)
+    places = [column for _ in figures[::2] for column in st.columns(2)]
+    for place, figure in zip(places, figures, strict=True):
+        with place:
             st.metric(figure.name, figure.value, help=figure.help)
             st.caption(figure.note)
 
 
-def _chain(context: Context, labels: list[str]) -> None:
-    t = context.t
-    st.markdown(f"##### {t('generate.chain')}")
-    st.markdown(t("generate.chain_text"))
-    st.latex(chain_latex(context.generation))
-    st.dataframe(chain_table(context.generation, labels, t), hide_index=True)
-
-
-def _steps(context: Context, labels: list[str]) -> None:
+def _steps(context: Context, step: StepTrace, labels: list[str]) -> None:
     run, t = context.generation, context.t
     st.markdown(f"##### {t('generate.chart')}")
     st.caption(t("generate.chart_text"))
-    figure = per_step(run, labels, context.view.index, t)
-    st.plotly_chart(figure, key="per_step", config={"displayModeBar": False})
+    figure = per_step(run, labels, step.index, t)
+    alt = t("generate.chart_alt", n=len(run.steps))
+    st.plotly_chart(figure, key="per_step", config={"displayModeBar": False}, alt=alt)
     with st.expander(t("generate.chart_table")):
         st.dataframe(steps_table(run, labels, t), hide_index=True)
 

@@ -61,18 +61,18 @@ function line(row, active, scale, data, force) {
   el("td", { class: "number rank" }, row.rank), el("td", { class: "name" }, token(row, data, force)),
   el("td", { class: "number wide" }, row.id), el("td", { class: "number wide" }, logitText(row)),
   el("td", { class: "number model" }, percent(row.model)),
-  active.map((stage, i) => el("td", { class: i < active.length - 1 ? "number wide" : "number filtered" },
+  active.map((stage, i) => el("td", { class: i < active.length - 1 ? "number stage" : "number filtered" },
     cellText(row, stage))),
   el("td", { class: "graph" }, bars(row, active, scale, data)))
 }
 
 function others(rest, active, scale, data) {
   const s = data.strings
-  return el("tr", { class: "others" }, el("td", {}),
-    el("td", { class: "name", title: s.others_all }, fmt(s.others, { n: rest.count.toLocaleString("en") })),
+  return el("tr", { class: "others" },
+    el("td", { class: "name", colspan: 2, title: s.others_all }, fmt(s.others, { n: rest.count.toLocaleString("en") })),
     el("td", { class: "wide" }), el("td", { class: "wide" }),
     el("td", { class: "number model" }, percent(rest.model)),
-    active.map((stage, i) => el("td", { class: i < active.length - 1 ? "number wide" : "number filtered" },
+    active.map((stage, i) => el("td", { class: i < active.length - 1 ? "number stage" : "number filtered" },
       percent(rest.after[stage.place]))),
     el("td", { class: "graph" }, bars({ ...rest, removed: null }, active, scale, data)))
 }
@@ -83,9 +83,9 @@ function head(active, scale, s) {
     cell(s.id, null, "number wide"), cell(s.logit, null, "number wide"),
     cell(s.model, s.model_help, "number model"),
     active.map((stage, i) => cell(
-      [fmt(s.after, { stage: stage.label }), el("small", {}, ` ${stage.value}`)],
+      [fmt(s.after, { stage: stage.label.replace("-", "\u2011") }), el("small", {}, ` ${stage.value}`)],
       fmt(s.after_help, { stage: stage.label, value: stage.value, n: stage.survivors.toLocaleString("en"), mass: percent(stage.mass) }),
-      i < active.length - 1 ? "number wide" : "number filtered")),
+      i < active.length - 1 ? "number stage" : "number filtered")),
     cell(s.bars, fmt(s.bars_help, { p: percent(scale) }), "graph"))
 }
 

@@ -84,7 +84,7 @@ export function legendNode(data, theme) {
   const s = data.strings
   const stops = [0, 0.25, 0.5, 0.75, 1]
   const scale = stops.map((p) => el("span", { class: "swatch", style: ramp(p, theme) }, percent(p).replace(".0", "")))
-  const mark = (kind, text) => el("span", { class: `mark ${kind}` },
+  const mark = (kind, text) => el("span", { class: `mark mark-${kind}` },
     el("span", { class: `chip new sample ${kind}`, "aria-hidden": "true" }, "a"), text)
   const all = data.chips
   return el("div", { class: "legend" },
