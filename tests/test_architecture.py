@@ -27,6 +27,7 @@ FLOORS = {
     "core.decode": 3,
     "core.lens": 3,
     "core.lab": 3,
+    "core.recorded": 3,
     "core.engine": 2,
     "core.tokens": 2,
     "core.bpe": 2,

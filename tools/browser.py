@@ -138,7 +138,8 @@ SIDEWAYS = """() => {
   }
   return rooms.flatMap((room) => {
     const pixels = room.scrollWidth - room.clientWidth
-    if (pixels <= 0) return []
+    const folded = room.getBoundingClientRect().right <= 0
+    if (pixels <= 0 || folded) return []
     const edge = room.getBoundingClientRect().left + room.clientWidth
     let widest = null, most = edge + 0.5
     for (const node of inside(room)) {

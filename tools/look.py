@@ -68,11 +68,22 @@ def take(page: Page, url: str, shot: Shot, query: str) -> list[str]:
     real.ready(page, within=120)
     wrong = [f"shows an error: {text[:200]}" for text in real.tracebacks(page)]
     wrong += real.sideways(page)
+    # Streamlit scrolls a box inside the page, so the window has to grow to hold all of it.
     tall = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
     page.set_viewport_size({"width": shot.width, "height": max(HEIGHT, min(TALLEST, tall))})
     real.ready(page)
     page.screenshot(path=shot.path)
     return wrong
+
+
+def unfold_menu(page: Page, url: str, lang: str, theme: str) -> list[str]:
+    """A picture of the sidebar on a phone, where it is folded away."""
+    page.goto(f"{url}/?lang={lang}")
+    real.ready(page, within=120)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.wait_for_timeout(600)
+    page.screenshot(path=OUT / f"menu-{lang}-{theme}-{WIDTHS[0]}.png")
+    return real.sideways(page)
 
 
 def sheet(name: str, shots: list[Shot]) -> Path:
@@ -114,6 +125,15 @@ def look(browser: Browser, url: str, pages: dict[str, str], query: str) -> list[
             print(f"  {shot.path.name}  {'; '.join(wrong) or 'ok'}", flush=True)
             report += [f"{shot.path.name}: {line}" for line in wrong]
         context.close()
+    if "home" in pages:
+        for theme, lang in itertools.product(THEMES, LANGUAGES):
+            # The browser remembers an unfolded sidebar, so each of these is a new one.
+            context = browser.new_context(
+                color_scheme=theme, viewport={"width": WIDTHS[0], "height": HEIGHT}
+            )
+            wrong = unfold_menu(context.new_page(), url, lang, theme)
+            report += [f"menu-{lang}-{theme}: {line}" for line in wrong]
+            context.close()
     for name, shots in done.items():
         order = sorted(shots, key=lambda s: (s.width, LANGUAGES.index(s.lang), s.theme))
         print(f"  sheet: {sheet(name, order).relative_to(real.ROOT)}")

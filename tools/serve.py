@@ -101,6 +101,9 @@ def main() -> int:
         print(f"Port {choice.port} is taken by another program. Try: make run PORT={another}")
         return 1
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    if choice.room:
+        # Others must not open files of this computer as models.
+        os.environ["TOKEN_BY_TOKEN_CLASS"] = "1"
     fetch_default_model()
     room = room_addresses() if choice.room else None
     announce(choice.port, room)
