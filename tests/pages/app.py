@@ -1,0 +1,61 @@
+"""Opening the app without a browser."""
+
+import json
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from ui.state import store
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+
+
+def open_app(page: str | None = None, *, ready: bool = True, **query: str) -> AppTest:
+    """Open Home, or a page by its file name, at a link; with its model in memory if ``ready``."""
+    if ready:
+        name = query.get("model", "smollm2-135m")
+        store().request(name)
+        assert store().wait(name, timeout=120).status == "ready"
+    at = AppTest.from_file(str(APP), default_timeout=120)
+    for name, value in query.items():
+        at.query_params[name] = value
+    if page:
+        at.switch_page(f"pages/{page}.py")
+    return healthy(at.run())
+
+
+def healthy(at: AppTest) -> AppTest:
+    """The same, if nothing raised."""
+    assert not at.exception, at.exception
+    return at
+
+
+def data_of(at: AppTest, component: str) -> dict:
+    """What the component ``component`` was sent."""
+    found = [b.proto for b in at.get("bidi_component")]
+    named = [proto for proto in found if proto.component_name == f"tbt_{component}"]
+    assert named, f"{component} is not on the page"
+    return json.loads(named[0].json)
+
+
+def words(at: AppTest) -> str:
+    """All sentences of the page that Streamlit itself draws."""
+    kinds = (at.caption, at.markdown, at.info, at.error, at.warning)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def send(at: AppTest, key: str, event: dict) -> AppTest:
+    """What a click in the component mounted under ``key`` does."""
+    from ui import session
+    from ui.session import Place
+
+    place: Place = at.session_state["place"]
+    stop = at.session_state["stop"] if "stop" in at.session_state else None
+    at.session_state["place"] = session.act(place, event, stop)
+    return healthy(at.run())
+
+
+def query_of(at: AppTest) -> dict[str, str]:
+    """The address bar."""
+    found = dict(at.query_params)
+    return {name: v[0] if isinstance(v, list) else v for name, v in found.items()}
