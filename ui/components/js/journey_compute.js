@@ -19,7 +19,7 @@ export function computeStage(data, ui) {
   }
   const stack = layerStack(data, ui)
   const says = el("p", { class: "says" })
-  body.append(stack.node, ...lensChips(data, ui), says, rising(data))
+  body.append(stack.node, ...lensChips(data, ui), rising(data), says)
   const show = () => {
     showStack(stack)
     says.replaceChildren(...sentence(data, ui, stack))
