@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -112,7 +113,7 @@ def test_a_long_tail_becomes_a_gap_but_the_drawn_token_is_drawn():
     assert singles == [*range(40), *range(94, 107)]
     assert [s["count"] for s in segments if s["id"] is None] == [54, 93]
     assert segments[-1]["high"] == 1.0
-    assert all(a["high"] == b["low"] for a, b in zip(segments, segments[1:], strict=False))
+    assert all(a["high"] == b["low"] for a, b in pairwise(segments))
 
 
 @pytest.mark.parametrize(
