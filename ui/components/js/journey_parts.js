@@ -4,7 +4,8 @@ import { pieces } from "./journey_layout.js"
 
 // A message with its holes filled; strings that are tokens come as nodes (see tok).
 export function rich(template, values) {
-  return pieces(template).map((part) => (part.hole ? (values[part.hole] ?? "") : part))
+  const whole = (value) => (typeof value === "string" ? value.replace(" %", "\u00a0%") : value)
+  return pieces(template).map((part) => (part.hole ? whole(values[part.hole] ?? "") : part))
 }
 
 // A token within a sentence: isolated, so that right-to-left text keeps to itself.
