@@ -50,7 +50,7 @@ def send(at: AppTest, key: str, event: dict) -> AppTest:
     from ui.session import Place
 
     place: Place = at.session_state["place"]
-    stop = at.session_state["stop"] if "stop" in at.session_state else None
+    stop = at.session_state.get("stop", None)
     at.session_state["place"] = session.act(place, event, stop)
     return healthy(at.run())
 
