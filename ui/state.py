@@ -29,6 +29,8 @@ from ui.session import Place, act
 
 _PLACE: Final = "place"
 _WRITTEN: Final = "written"
+_CHANGED: Final = "changed"
+"""Set from a change of the place until the address bar says so."""
 CHOICES: Final = 100_000
 """Slim choices remembered for all readers; each is a few numbers."""
 LENS_BYTES: Final = 32_000_000
@@ -77,6 +79,7 @@ def place() -> Place:
 
 def put(new: Place) -> None:
     st.session_state[_PLACE] = new
+    st.session_state[_CHANGED] = True
 
 
 def read_link() -> None:
@@ -84,7 +87,8 @@ def read_link() -> None:
     here = place()
     written = st.session_state.get(_WRITTEN)
     query = dict(st.query_params)
-    if written is None or not query or query == written:
+    # A quick click brings the address from before the last one: it must not undo either.
+    if st.session_state.get(_CHANGED) or written is None or not query or query == written:
         return
     opened = link.decode(query, here.view.lang)
     put(Place(opened.spec, opened.view))
@@ -94,10 +98,14 @@ def read_link() -> None:
 def write_link() -> None:
     """Put the reader's place into the address bar."""
     here = place()
+    at_end = here.view.step == here.view.made - 1 and st.session_state.get("stop") is not None
+    if st.session_state.get("playing") and not at_end:
+        return  # each change is an entry in the browser's history
     query = link.encode(here.spec, here.view)
     if dict(st.query_params) != query:
         st.query_params.from_dict(query)
     st.session_state[_WRITTEN] = query
+    st.session_state[_CHANGED] = False
 
 
 def ask(**changes: Any) -> None:
@@ -120,6 +128,7 @@ def listener(key: str) -> Callable[[], None]:
 
     def on_action() -> None:
         event = (st.session_state.get(key) or {}).get("action")
+        st.session_state["playing"] = isinstance(event, dict) and event.get("playing") is True
         before = place()
         after = act(before, event, st.session_state.get("stop"))
         put(after)

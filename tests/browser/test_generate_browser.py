@@ -94,8 +94,10 @@ def test_play_keeps_its_pace_and_a_click_elsewhere_pauses(open_page):
     button(page, "play").click()
     at_step(page, 4)
     assert time.monotonic() - start >= 0.9  # 0, 0.5, 1.0 s and the last answer
+    assert "made=" not in page.url  # or the browser's history would hold every step
     page.locator("h3").first.click()
     expect(button(page, "play")).to_have_attribute("aria-pressed", "false")
+    expect(page).to_have_url(re.compile("made=[4-9]"))
 
 
 def test_run_to_the_end_and_the_scrubber(open_page):

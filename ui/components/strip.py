@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _STRIP = component(
     "strip",
-    js=("dom", "ramp", "chips", "player", "strip_text", "strip_controls", "strip"),
+    js=("dom", "ramp", "chips", "player", "walk", "strip_text", "strip_controls", "strip"),
     css=("base", "strip"),
 )
 

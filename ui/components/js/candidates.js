@@ -1,5 +1,6 @@
 import { el, fmt, themeOf } from "./dom.js"
 import { activeStages, tableNode } from "./candidates_table.js"
+import { walk } from "./walk.js"
 import { barNode } from "./candidates_bar.js"
 
 const tables = new WeakMap()
@@ -15,7 +16,7 @@ class Candidates {
       this.draw()
     })
     this.observer.observe(root)
-    root.onkeydown = (event) => this.walk(event)
+    root.onkeydown = (event) => { this.walked = walk(event, this.picks()) }
   }
 
   update(data, emit) {
@@ -69,20 +70,6 @@ class Candidates {
 
   picks() {
     return [...this.root.querySelectorAll(".pick")]
-  }
-
-  // Up and down walk over the rows; left and right belong to the player.
-  walk(event) {
-    const moves = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity }
-    const picks = this.picks()
-    const here = picks.indexOf(event.target)
-    this.walked = here >= 0
-    if (here < 0 || !(event.key in moves)) return
-    event.preventDefault()
-    const next = picks[Math.min(picks.length - 1, Math.max(0, here + moves[event.key]))]
-    picks.forEach((pick) => { pick.tabIndex = -1 })
-    next.tabIndex = 0
-    next.focus()
   }
 }
 

@@ -1,7 +1,8 @@
 import { el, fmt, percent, themeOf } from "./dom.js"
 import { describe, target } from "./chips.js"
 import { ack, atEnd, keyAction, newPlayer, pause, manual, play, runToEnd, setSpeed, tick, wait } from "./player.js"
-import { legendNode, textNodes } from "./strip_text.js"
+import { legendNode, reveal, textNodes } from "./strip_text.js"
+import { walk } from "./walk.js"
 import { controls } from "./strip_controls.js"
 
 const strips = new WeakMap()
@@ -30,16 +31,14 @@ class Strip {
     })
     root.replaceChildren(this.text, this.controls.node,
       el("div", { class: "foot" }, el("div", {}, this.about, this.note), this.legend), this.said)
-    this.text.onkeydown = (event) => this.walk(event)
+    this.text.onkeydown = (event) => walk(event, [...this.text.querySelectorAll("button.chip")])
     this.listen()
   }
 
   listen() {
     const key = (event) => this.key(event)
     const click = (event) => {
-      if (this.player.mode !== "paused" && !event.composedPath().includes(this.root)) {
-        this.move([pause(this.player), null])
-      }
+      if (this.player.mode !== "paused" && !event.composedPath().includes(this.root)) this.rest()
     }
     document.addEventListener("keydown", key)
     document.addEventListener("click", click, true)
@@ -56,9 +55,15 @@ class Strip {
   update(data, theme, emit) {
     const fresh = this.data?.run !== data.run
     const moved = fresh || this.data.view !== data.view || this.data.made !== data.made
-    const answered = data.ack === this.serial || this.player.sentAt === null
+    // Data that answers another click counts too, unless somebody waits for just this answer.
+    const idle = this.player.mode === "paused" && this.queue.length === 0
+    const answered = data.ack === this.serial || idle
     Object.assign(this, { data, theme, emit })
-    if (fresh) this.expanded = false
+    if (fresh) {
+      this.expanded = false
+      this.queue = []
+      this.player = pause(this.player)
+    }
     if (answered) {
       this.player = ack(this.player, data)
       if (this.queue.length) this.send(this.queue.shift())
@@ -83,21 +88,31 @@ class Strip {
     if (command.do === "step" && atEnd(this.data)) this.queue = []
     else {
       this.player = manual(this.player, Date.now())
-      this.emit({ ...command, serial: ++this.serial })
+      this.say(command)
     }
   }
 
   move([player, command]) {
     this.player = player
     this.queue = player.lost ? [] : this.queue
-    if (command) this.emit({ ...command, serial: ++this.serial })
+    if (command) this.say(command)
     this.draw()
     this.schedule()
   }
 
+  say(command) {
+    const playing = this.player.mode !== "paused"
+    this.emit({ ...command, playing, serial: ++this.serial })
+  }
+
   toggle() {
-    if (this.player.mode !== "paused") this.move([pause(this.player), null])
+    if (this.player.mode !== "paused") this.rest()
     else this.start(play)
+  }
+
+  // While it plays, the page leaves the address bar alone; now it may write it.
+  rest() {
+    this.move([pause(this.player), { do: "pause" }])
   }
 
   start(how) {
@@ -123,16 +138,6 @@ class Strip {
     event.preventDefault()
     if (action === "toggle") this.toggle()
     else if (action === "back" || !atEnd(this.data)) this.order({ do: action })
-  }
-
-  // Up, down, Home and End walk over the new tokens; left and right belong to the player.
-  walk(event) {
-    const moves = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity }
-    const chips = [...this.text.querySelectorAll("button.chip")]
-    const here = chips.indexOf(event.target)
-    if (!(event.key in moves) || here < 0) return
-    event.preventDefault()
-    chips[Math.min(chips.length - 1, Math.max(0, here + moves[event.key]))].focus()
   }
 
   resize() {
@@ -182,15 +187,6 @@ class Strip {
     const at = fmt(strings.at_token, { step: view + 1, limit, token: steps[view] })
     const step = chips.flatMap((chip) => chip.steps).find((s) => s.index === view)
     this.said.textContent = step ? `${at}, ${fmt(strings.model, { p: percent(step.p) })}` : at
-  }
-}
-
-// Keep the token in view inside the text's own box, without moving the page.
-function reveal(box, node) {
-  const low = node.offsetTop - box.offsetTop
-  if (low < box.scrollTop) box.scrollTop = low - 8
-  else if (low + node.offsetHeight > box.scrollTop + box.clientHeight) {
-    box.scrollTop = low + node.offsetHeight - box.clientHeight + 8
   }
 }
 

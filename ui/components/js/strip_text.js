@@ -94,3 +94,12 @@ export function legendNode(data, theme) {
     all.some((chip) => chip.steps.some((x) => x.rule === "forced")) && mark("forced", s.legend_forced),
     all.some((chip) => chip.special) && mark("control", s.legend_control))
 }
+
+// Keep the token in view inside the text's own box, without moving the page.
+export function reveal(box, node) {
+  const low = node.offsetTop - box.offsetTop
+  if (low < box.scrollTop) box.scrollTop = low - 8
+  else if (low + node.offsetHeight > box.scrollTop + box.clientHeight) {
+    box.scrollTop = low + node.offsetHeight - box.clientHeight + 8
+  }
+}
