@@ -9,7 +9,8 @@ import { cardAttribute, cardText, cardsOf } from "./stages_cards.js"
 import { drawBarOf } from "./stages_draw.js"
 import { rowOf, rowsOf, rowsPlace } from "./stages_rows.js"
 
-const VIEW_PATIENCE = 5000
+const VIEW_PATIENCE = 10000
+const VIEW_TRIES = 2
 const VIEW_FOUND = 8
 const views = new WeakMap()
 
@@ -157,22 +158,32 @@ class StagesView {
     this.schedule()
   }
 
-  // All settings go at once: an event that a quicker one overtakes loses nothing.
+  // One event is on its way at a time, with all settings; what changed meanwhile follows when the
+  // answer is there. A click elsewhere can make Python miss an event, so it is repeated.
   commit() {
+    this.speak = true
+    this.unsent = true
+    if (this.awaited === null) this.transmit(VIEW_TRIES)
+  }
+
+  transmit(tries) {
+    this.unsent = false
     this.awaited = ++this.serial
     clearTimeout(this.patience)
-    this.patience = setTimeout(() => {
-      this.settle()
-      this.settings = { ...this.data.settings }
-      this.schedule()
-    }, VIEW_PATIENCE)
+    this.patience = setTimeout(() => (tries > 1 ? this.transmit(tries - 1) : this.giveUp()), VIEW_PATIENCE)
     this.emit("action", { do: "settings", serial: this.serial, ...this.settings })
-    this.speak = true
   }
 
   settle() {
     clearTimeout(this.patience)
     this.awaited = null
+    if (this.unsent) this.transmit(VIEW_TRIES)
+  }
+
+  giveUp() {
+    this.awaited = null
+    this.settings = { ...this.data.settings }
+    this.schedule()
   }
 
   // ---- painting, at most once a frame
