@@ -21,7 +21,7 @@ def _sentences() -> dict[str, str]:
     return {code: text for code, text in table.items() if isinstance(text, str)}
 
 
-class Fault(ValueError):
+class Fault(ValueError):  # noqa: N818 - the input is at fault, not the program
     """Bad input, or something missing that the reader can provide.
 
     ``code`` is a key of ``locales/*/fault.toml``; ``params`` fill the

@@ -151,8 +151,4 @@ def test_many_at_once(new_context, ready):
     for opened in pages:
         opened.goto("/?lang=en", wait_until="commit")
     for opened in pages:
-        expect(opened.locator(CHIPS).last).to_have_text(
-            re.compile("Paris"), timeout=READY
-        )
-
-
+        expect(opened.locator(CHIPS).last).to_have_text(re.compile("Paris"), timeout=READY)
