@@ -3,7 +3,8 @@
 import streamlit as st
 
 from ui.components.journey import journey
-from ui.frame import Context, page
+from ui.context import Context
+from ui.frame import page
 
 
 def body(context: Context) -> None:

@@ -7,8 +7,9 @@ import streamlit as st
 from core.decode import choose
 from ui import own
 from ui.components.stages import stages
+from ui.context import Context
 from ui.figures.stages import MOST_ROWS, Scene, csv_of, probability_columns, stages_table
-from ui.frame import Context, page
+from ui.frame import page
 from ui.i18n import Catalog
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -17,14 +15,11 @@ import streamlit as st
 
 from core.engine.protocol import Engine
 from core.faults import Fault, NotReady
-from core.lens import Lens
 from core.recorded import RecordedEngine
-from core.settings import RunSpec
-from core.tokens import Vocabulary
-from core.trace import Generation, StepTrace
 from ui import link, state
 from ui.components.page_tools import page_tools
 from ui.components.strip import strip
+from ui.context import Context
 from ui.controls import sidebar
 from ui.i18n import Catalog, catalog
 from ui.model_card import waiting
@@ -33,32 +28,6 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 LESSONS: Final = ROOT / "lessons"
 LOGOS: Final = {"en": ROOT / "ui" / "logo.svg", "zh": ROOT / "ui" / "logo_zh.svg"}
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Context:
-    """All that a page's body needs: words, the run, and the step in view."""
-
-    t: Catalog
-    spec: RunSpec
-    engine: Engine
-    generation: Generation
-    view: StepTrace | None
-    """The step in view with its stages in full; ``None`` before the first step."""
-    recorded: str | None
-    """A sentence saying where the stored run comes from, while it stands in for the model."""
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self.engine.vocabulary
-
-    @cached_property
-    def lens(self) -> Lens | None:
-        return state.lens(self.engine, self.view) if self.view else None
-
-    def act(self, key: str) -> Callable[[], None]:
-        """The callback for the "action" event of the component mounted under ``key``."""
-        return state.listener(key)
 
 
 Body = Callable[[Context], None]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from ui.components.bundle import component
+from ui.context import Context
 from ui.figures.strip import strip_data
-
-if TYPE_CHECKING:
-    from ui.frame import Context
 
 _STRIP = component(
     "strip",
