@@ -35,7 +35,8 @@ export function drawBarOf(words, labelOf, language) {
       const name = rest ? fmt(words.draw_rest, { n: part.count.toLocaleString(language) }) : labelOf(part.id)
       cardText(box.firstChild, width > 0.035 ? name : "")
       cardAttribute(box, "title", `${name}: ${percent(width)}`)
-      const chosen = rest ? outcome.chosen !== null && drawInRest(outcome, part) : part.id === outcome.chosen
+      // Among all the rest the needle alone marks the chosen one.
+      const chosen = part.id === outcome.chosen
       cardAttribute(box, "class", `piece${rest ? " rest" : ""}${chosen ? " chosen" : ""}`)
     })
     for (let i = parts.length; i < pieces.length; i++) pieces[i].hidden = true
@@ -46,12 +47,6 @@ export function drawBarOf(words, labelOf, language) {
     cardAttribute(bar, "aria-label", `${words.draw_bar} ${text}`)
   }
   return { node, update, sentence: () => sentence.textContent }
-}
-
-function drawInRest(outcome, part) {
-  const { prepared, kept } = outcome.result
-  const rank = prepared.rank[outcome.chosen]
-  return rank < kept && rank >= kept - part.count
 }
 
 function drawSentence(words, outcome, u, labelOf) {
