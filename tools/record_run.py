@@ -15,10 +15,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from core.decode.generate import generate
 from core.engine.local import LocalEngine
-from core.recorded import STORED, record
 from core.models.catalog import DEFAULT as MODEL
 from core.models.catalog import resolve
 from core.models.load import load
+from core.recorded import STORED, record
 from ui.link import DEFAULT as SPEC
 
 STEPS = 4
