@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -90,6 +91,8 @@ def _context(t: Catalog) -> Context:
         raise NotReady("model_loading")
     run = state.generation(engine, here.spec, here.view.made)
     st.session_state["stop"] = run.stop
+    if run.stop is None and st.session_state.get("paused"):
+        run = replace(run, stop="user")
     made = max(len(run.steps), 1)
     if made < here.view.made:
         state.look(made=made, step=min(here.view.step, made - 1))

@@ -80,6 +80,7 @@ def place() -> Place:
 def put(new: Place) -> None:
     st.session_state[_PLACE] = new
     st.session_state[_CHANGED] = True
+    st.session_state["paused"] = False
 
 
 def read_link() -> None:
@@ -96,11 +97,14 @@ def read_link() -> None:
 
 
 def write_link() -> None:
-    """Put the reader's place into the address bar."""
+    """Put the reader's place into the address bar; not during a play, step by step.
+
+    (Each change of the address is an entry of the browser's history.)
+    """
     here = place()
     at_end = here.view.step == here.view.made - 1 and st.session_state.get("stop") is not None
     if st.session_state.get("playing") and not at_end:
-        return  # each change is an entry in the browser's history
+        return
     query = link.encode(here.spec, here.view)
     if dict(st.query_params) != query:
         st.query_params.from_dict(query)
@@ -128,10 +132,12 @@ def listener(key: str) -> Callable[[], None]:
 
     def on_action() -> None:
         event = (st.session_state.get(key) or {}).get("action")
-        st.session_state["playing"] = isinstance(event, dict) and event.get("playing") is True
+        told = event if isinstance(event, dict) else {}
+        st.session_state["playing"] = told.get("playing") is True
         before = place()
         after = act(before, event, st.session_state.get("stop"))
         put(after)
+        st.session_state["paused"] = told.get("do") == "pause"
         # The sidebar shows the settings too, and lies outside the fragment.
         if after.spec.settings != before.spec.settings:
             st.session_state["whole_page"] = True

@@ -30,7 +30,9 @@ def strip_data(
         "view": view,
         "made": len(generation.steps),
         "limit": max(limit, len(generation.steps)),
-        "stop": generation.stop,
+        # Who pauses may go on: for the player that is no end.
+        "stop": None if generation.stop == "user" else generation.stop,
+        "paused": generation.stop == "user",
         "run": _identity(generation),
     }
 

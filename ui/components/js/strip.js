@@ -176,7 +176,8 @@ class Strip {
   }
 
   stopSentence() {
-    const { stop, strings, limit, steps, view, made } = this.data
+    const { paused, strings, limit, steps, view, made } = this.data
+    const stop = paused ? "user" : this.data.stop
     if (!stop || view < made - 1) return ""
     return fmt(strings[`stop_${stop}`] ?? "", { limit, token: steps[steps.length - 1] ?? "" })
   }
