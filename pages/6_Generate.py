@@ -6,10 +6,11 @@ import streamlit as st
 
 from core.trace import StepTrace
 from ui.components.candidates import candidates
+from ui.context import Context
 from ui.figures.candidates import candidates_data
 from ui.figures.charts import per_step
 from ui.figures.generate import chain_latex, chain_table, run_figures, steps_table, stop_sentence
-from ui.frame import Context, page
+from ui.frame import page
 
 
 def body(context: Context) -> None:
@@ -34,10 +35,9 @@ def body(context: Context) -> None:
 
 def _figures(context: Context, step: StepTrace) -> None:
     st.markdown(f"##### {context.t('generate.figures')}")
-    figures = run_figures(context.generation, step, context.t)
-    places = [column for _ in figures[::2] for column in st.columns(2)]
-    for place, figure in zip(places, figures, strict=True):
-        with place:
+    grid = st.grid(2, min_column_width=160)
+    for figure in run_figures(context.generation, step, context.t):
+        with grid.cell():
             st.metric(figure.name, figure.value, help=figure.help)
             st.caption(figure.note)
 

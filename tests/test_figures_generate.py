@@ -197,26 +197,25 @@ def test_the_chain_rule_of_the_toy_s_story():
     assert table["Σ ln p"].iloc[-1] == pytest.approx(math.log(0.072))
     assert table["how"].tolist() == ["greedy"] * 4
     assert chain_latex(made) == (
-        r"P(x_1,\dots,x_{4}\mid\text{prompt})=\prod_{i=1}^{4}p_i="
-        r"0.500 \cdot 0.400 \cdot 0.450 \cdot 0.800=e^{-2.631}=7.20\times 10^{-2}"
+        r"\begin{aligned}&P(x_1,\dots,x_{4}\mid\text{prompt})=\prod_{i=1}^{4}p_i"
+        r"\\&=0.500 \cdot 0.400 \cdot 0.450 \cdot 0.800\\&=e^{-2.631}=0.072\end{aligned}"
     )
 
 
 def test_a_long_chain_shows_its_first_factors_and_its_last():
     engine = engine_of()
     made = run(engine, RunSpec("toy", "a", Settings(strategy="greedy", max_new=8)))
-    assert r"0.500 \cdot 0.500 \cdot 0.500 \cdot 0.500 \cdot 0.500 \cdot \cdots \cdot 0.500=" in (
-        chain_latex(made)
-    )
-    six = run(engine, RunSpec("toy", "a", Settings(strategy="greedy", max_new=6)))
-    assert r"\cdots" not in chain_latex(six)
+    assert r"&=0.500 \cdot 0.500 \cdot 0.500 \cdot \cdots \cdot 0.500\\" in chain_latex(made)
+    assert r"e^{-5.545}=3.91\times 10^{-3}" in chain_latex(made)
+    four = run(engine, RunSpec("toy", "a", Settings(strategy="greedy", max_new=4)))
+    assert r"\cdots" not in chain_latex(four)
 
 
 def test_an_impossible_forced_token_makes_the_text_impossible():
     made = story(Settings(strategy="greedy", forced=((0, 2),)), steps=1)
-    assert chain_latex(made).endswith(r"p_i=0=e^{-\infty}=0")
+    assert chain_latex(made).endswith(r"p_i\\&=0\\&=e^{-\infty}=0\end{aligned}")
     figures = {f.name: f.value for f in run_figures(made, full(made, 0), EN)}
-    assert figures["Total log-probability"] == "−∞ nat"
+    assert figures["Total log-probability"] == "−∞"
     assert figures["Perplexity"] == "∞"
 
 
@@ -224,7 +223,7 @@ def test_the_figures_of_the_story():
     made = story()
     figures = run_figures(made, full(made, 0), EN)
     values = {f.name: f.value for f in figures}
-    assert values["Total log-probability"] == "−2.631 nat"
+    assert values["Total log-probability"] == "−2.631"
     assert values["Perplexity"] == "1.93"
     assert values["Steps made"] == "4"
     # H(0.5, 0.4, 0.1) = 1.361 bit
@@ -279,6 +278,7 @@ def test_numbers_in_words():
     assert [signed(x) for x in (-1.5, 2, -math.inf)] == ["−1.500", "2.000", "−∞"]
     assert scientific(-1000 * math.log(10)) == ("1.00", -1000)
     assert latex_probability(math.log(0.77)) == "0.770"
+    assert latex_probability(math.log(0.05)) == "0.050"
     assert latex_probability(math.log(4.4e-6)) == r"4.40\times 10^{-6}"
 
 

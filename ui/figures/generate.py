@@ -14,7 +14,7 @@ from core.trace import Generation, StepTrace
 from ui.figures.words import latex_probability, percent, signed
 from ui.i18n import Catalog
 
-FACTORS = 5
+FACTORS = 3
 """Factors of the chain rule that are written out; the table has all of them."""
 
 
@@ -49,7 +49,7 @@ def run_figures(run: Generation, step: StepTrace, t: Catalog) -> list[Figure]:
         return figure(name, f"{bits(nats):.2f} bit", nats=f"{nats:.3f}", n=f"{math.exp(nats):,.1f}")
 
     return [
-        figure("logprob", f"{signed(run.logprob)} nat", n=count),
+        figure("logprob", signed(run.logprob), n=count),
         figure("perplexity", _round(perplexity), n=count),
         entropy("entropy_model", choice.entropy_model),
         entropy("entropy_filtered", choice.entropy_filtered),
@@ -79,12 +79,14 @@ def chain_latex(run: Generation) -> str:
         shown[FACTORS:-1] = [r"\cdots"]
     factors = r" \cdot ".join(f"({f})" if "times" in f else f for f in shown)
     total = sum(each)
-    power = "-\\infty" if total == -math.inf else f"{total:.3f}"
+    power = r"-\infty" if total == -math.inf else f"{total:.3f}"
     n = len(each)
-    return (
-        rf"P(x_1,\dots,x_{{{n}}}\mid\text{{prompt}})=\prod_{{i=1}}^{{{n}}}p_i={factors}"
-        rf"=e^{{{power}}}={latex_probability(total)}"
+    lines = (
+        rf"&P(x_1,\dots,x_{{{n}}}\mid\text{{prompt}})=\prod_{{i=1}}^{{{n}}}p_i",
+        rf"&={factors}",
+        rf"&=e^{{{power}}}={latex_probability(total)}",
     )
+    return "".join([r"\begin{aligned}", r"\\".join(lines), r"\end{aligned}"])
 
 
 def chain_table(run: Generation, labels: Sequence[str], t: Catalog) -> pd.DataFrame:

@@ -40,7 +40,7 @@ def latex_probability(ln: float) -> str:
     """exp(ln) in LaTeX: 0.773, 4.40 × 10⁻⁶, or 0."""
     if ln == -math.inf:
         return "0"
-    if ln > math.log(0.0995):
+    if ln > math.log(0.00995):
         return f"{math.exp(ln):.3f}"
     mantissa, exponent = scientific(ln)
     return rf"{mantissa}\times 10^{{{exponent}}}"

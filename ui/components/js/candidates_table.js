@@ -44,13 +44,13 @@ function bars(row, active, scale, data) {
 function token(row, data, force) {
   const s = data.strings
   const values = { token: row.label, p: percent(row.model), rank: row.rank }
-  const about = fmt(row.chosen ? s.is_chosen : s.force, values)
+  const what = fmt(row.chosen ? s.is_chosen : s.force, values)
+  const about = row.special ? `${what} · ${s.control}` : what
   return el("button", {
     type: "button", class: "pick", title: about, "aria-label": about, tabindex: -1,
     "aria-current": row.chosen ? "true" : null, onclick: row.chosen ? null : () => force(row.id),
   }, el("span", { class: "mark", "aria-hidden": "true" }, row.chosen ? "▶" : ""),
-  el("bdi", { class: "label" }, row.label),
-  row.special && el("span", { class: "badge" }, s.control))
+  el("bdi", { class: row.special ? "label control" : "label" }, row.label))
 }
 
 function line(row, active, scale, data, force) {
