@@ -23,7 +23,7 @@ def open_page(page, ready):
     return go
 
 
-def at_step(page, n: int) -> None:
+def at_step(page, n: int | str) -> None:
     expect(page.locator(".readout")).to_have_text(re.compile(f"^step {n} of"), timeout=15_000)
 
 
@@ -92,7 +92,7 @@ def test_play_keeps_its_pace_and_a_click_elsewhere_pauses(open_page):
     page.locator(".speed select").select_option("2")
     start = time.monotonic()
     button(page, "play").click()
-    at_step(page, 4)
+    at_step(page, "[4-9]")
     assert time.monotonic() - start >= 0.9  # 0, 0.5, 1.0 s and the last answer
     assert "made=" not in page.url  # or the browser's history would hold every step
     page.locator("h3").first.click()
