@@ -7,7 +7,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from core.decode.draw import needle, uniform
-from core.decode.measure import entropy, rank
+from core.decode.measure import rank
 from core.decode.stages import Funnel, funnel
 from core.faults import Fault
 from core.settings import Settings
@@ -28,7 +28,10 @@ def choose(logits: ArrayLike, settings: Settings, *, step: int, with_stages: boo
     flow = funnel(logits, settings)
     token, rule, u = _decide(flow, step)
     position = rank(flow.logits, token) - 1
-    model, after = flow.raw.probabilities, flow.last.probabilities
+    model = flow.raw.probabilities
+    # Where no filter changes anything, neither does the distribution: don't compute it twice.
+    changed = (flow.last.length, flow.last.temperature) != (flow.raw.length, flow.raw.temperature)
+    after = flow.last.probabilities if changed else model
     return Choice(
         id=token,
         rule=rule,
@@ -36,8 +39,8 @@ def choose(logits: ArrayLike, settings: Settings, *, step: int, with_stages: boo
         probability_filtered=_at(after, position),
         rank=position + 1,
         u=u,
-        entropy_model=entropy(model),
-        entropy_filtered=entropy(after),
+        entropy_model=flow.raw.entropy,
+        entropy_filtered=flow.last.entropy,
         stages=flow.stages() if with_stages else (),
     )
 

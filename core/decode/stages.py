@@ -61,6 +61,13 @@ class Prefix:
         share /= self.total
         return share
 
+    @property
+    def entropy(self) -> float:
+        """In nats: ln Z - Σ p · (logit - highest) ÷ T, that is -Σ p ln p without logarithms."""
+        depth = (self.sorted[: self.length] - self.sorted[0]) / self.temperature
+        mean = float(np.exp(depth) @ depth) / self.total
+        return max(0.0, math.log(self.total) - mean)
+
     def cut(self, length: int) -> Prefix:
         return Prefix(self.sorted, self.temperature, self.cumulative, min(length, self.length))
 

@@ -95,8 +95,12 @@ def cut(cache: DynamicCache, length: int) -> DynamicCache | None:
 
 
 def cache_bytes(cache: DynamicCache) -> int:
-    tensors = [t for layer in _layers(cache) for t in (layer.keys, layer.values) if t is not None]
-    return sum(t.numel() * t.element_size() for t in tensors)
+    """Bytes of the keys and values held."""
+    return sum(
+        layer.keys.nbytes + layer.values.nbytes
+        for layer in _layers(cache)
+        if layer.keys is not None
+    )
 
 
 class PrefixCache:

@@ -96,11 +96,11 @@ def traced_attention(  # noqa: PLR0917 - the signature is transformers'
     if attention_mask is not None:
         scores = scores + attention_mask[..., :columns]
     if s_aux is None:
-        weights = nn.functional.softmax(scores, dim=-1, dtype=torch.float32)
+        weights = torch.softmax(scores, dim=-1, dtype=torch.float32)
     else:
         sink = s_aux.reshape(1, heads, 1, 1).expand(batch, -1, rows, -1)
         weights = torch.cat([scores, sink.to(scores.dtype)], dim=-1)
-        weights = nn.functional.softmax(weights, dim=-1, dtype=torch.float32)[..., :-1]
+        weights = torch.softmax(weights, dim=-1, dtype=torch.float32)[..., :-1]
     mixed = weights.to(query.dtype).reshape(folded.shape[0], folded.shape[1], columns)
     output = torch.bmm(mixed, flat_value).view(batch, heads, rows, width)
 
