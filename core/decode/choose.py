@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from jaxtyping import Float
+from dataclasses import replace
+
 from numpy.typing import ArrayLike
 
 from core.decode.draw import needle, uniform
-from core.decode.measure import rank
-from core.decode.stages import Funnel, funnel
+from core.decode.measure import checked, entropy, probabilities, rank
+from core.decode.stages import Funnel, apply_stages, funnel
 from core.faults import Fault
 from core.settings import Settings
 from core.trace import Choice, Rule
@@ -25,23 +25,51 @@ def choose(logits: ArrayLike, settings: Settings, *, step: int, with_stages: boo
     Raises Fault for logits that are no distribution, and for a forced id that the vocabulary
     doesn't have.
     """
+    if _only_the_top(settings, step):
+        choice = _top(logits)
+        return replace(choice, stages=apply_stages(logits, settings)) if with_stages else choice
     flow = funnel(logits, settings)
+    choice = _from_funnel(flow, step)
+    return replace(choice, stages=flow.stages()) if with_stages else choice
+
+
+def _only_the_top(settings: Settings, step: int) -> bool:
+    """Greedy without any filter: nothing has to be sorted."""
+    off = (settings.top_k, settings.top_p, settings.min_p) == (None, None, None)
+    plain = settings.strategy == "greedy" and settings.temperature == 1
+    return plain and off and settings.forced_at(step) is None
+
+
+def _top(logits: ArrayLike) -> Choice:
+    """The highest token of the model's own distribution."""
+    row = checked(logits)
+    token = int(row.argmax())
+    p = probabilities(row)
+    unsure = entropy(p)
+    return Choice(
+        id=token,
+        rule="greedy",
+        probability_model=float(p[token]),
+        probability_filtered=float(p[token]),
+        rank=1,
+        u=None,
+        entropy_model=unsure,
+        entropy_filtered=unsure,
+    )
+
+
+def _from_funnel(flow: Funnel, step: int) -> Choice:
     token, rule, u = _decide(flow, step)
     position = rank(flow.logits, token) - 1
-    model = flow.raw.probabilities
-    # Where no filter changes anything, neither does the distribution: don't compute it twice.
-    changed = (flow.last.length, flow.last.temperature) != (flow.raw.length, flow.raw.temperature)
-    after = flow.last.probabilities if changed else model
     return Choice(
         id=token,
         rule=rule,
-        probability_model=_at(model, position),
-        probability_filtered=_at(after, position),
+        probability_model=flow.raw.probability(position),
+        probability_filtered=flow.last.probability(position),
         rank=position + 1,
         u=u,
         entropy_model=flow.raw.entropy,
         entropy_filtered=flow.last.entropy,
-        stages=flow.stages() if with_stages else (),
     )
 
 
@@ -57,8 +85,3 @@ def _decide(flow: Funnel, step: int) -> tuple[int, Rule, float | None]:
         return int(flow.order[0]), "greedy", None
     last = flow.last
     return int(flow.order[needle(last.cumulative[: last.length], u)]), "sample", u
-
-
-def _at(distribution: Float[np.ndarray, " survivors"], position: int) -> float:
-    """Probability at a rank (from 0); the tokens that fell off have none."""
-    return float(distribution[position]) if position < distribution.size else 0.0

@@ -95,8 +95,9 @@ def rank(logits: Float[np.ndarray, " vocabulary"], token: int) -> int:
 def entropy(distribution: ArrayLike) -> float:
     """-Σ p ln p in nats, where 0 · ln 0 counts as 0. The input must already sum to 1."""
     p: np.ndarray[Any, np.dtype[np.float64]] = np.asarray(distribution, dtype=np.float64)
-    p = p[p > 0]
-    return max(0.0, -float((p * np.log(p)).sum()))
+    if not p.all():
+        p = p[p > 0]
+    return max(0.0, -float(p @ np.log(p)))
 
 
 def bits(nats: float) -> float:

@@ -61,6 +61,17 @@ class Prefix:
         share /= self.total
         return share
 
+    def probability(self, position: int) -> float:
+        """Of the token at a rank (from 0); 0 for those that fell off."""
+        if position >= self.length:
+            return 0.0
+        return (
+            float(
+                weights(self.sorted[position : position + 1], self.sorted[0], self.temperature)[0]
+            )
+            / self.total
+        )
+
     @property
     def entropy(self) -> float:
         """In nats: ln Z - Σ p · (logit - highest) ÷ T, that is -Σ p ln p without logarithms."""
