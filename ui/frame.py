@@ -7,6 +7,7 @@ redraws the body alone.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ import streamlit as st
 from core.engine.protocol import Engine
 from core.faults import Fault, NotReady
 from core.recorded import RecordedEngine
+from core.trace import Generation, StepTrace
 from ui import link, state
 from ui.components.page_tools import page_tools
 from ui.components.strip import strip
@@ -24,8 +26,11 @@ from ui.context import Context
 from ui.controls import sidebar
 from ui.i18n import Catalog, catalog
 from ui.model_card import waiting
+from ui.session import Place
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+PATIENCE: Final = 0.5
+"""Seconds after which a computation shows its progress."""
 LESSONS: Final = ROOT / "lessons"
 LOGOS: Final = {"en": ROOT / "ui" / "logo.svg", "zh": ROOT / "ui" / "logo_zh.svg"}
 _log = logging.getLogger(__name__)
@@ -89,7 +94,7 @@ def _context(t: Catalog) -> Context:
     engine = state.engine_for(here.spec)
     if engine is None:
         raise NotReady("model_loading")
-    run = state.generation(engine, here.spec, here.view.made)
+    run = _run(t, engine, here)
     st.session_state["stop"] = run.stop
     if run.stop is None and st.session_state.get("paused"):
         run = replace(run, stop="user")
@@ -99,6 +104,21 @@ def _context(t: Catalog) -> Context:
     step = state.place().view.step
     view = state.in_full(run.steps[step], here.spec.settings) if run.steps else None
     return Context(t, here.spec, engine, run, view, _where_from(t, engine))
+
+
+def _run(t: Catalog, engine: Engine, here: Place) -> Generation:
+    """The run so far; what takes long (a link to many steps) shows how far it is."""
+    slot, began = st.empty(), time.monotonic()
+
+    def tell(step: StepTrace) -> None:
+        if time.monotonic() - began > PATIENCE:
+            done = step.index + 1
+            text = t("frame.computing", step=done, steps=here.view.made)
+            slot.progress(done / here.view.made, text=text)
+
+    run = state.generation(engine, here.spec, here.view.made, on_step=tell)
+    slot.empty()
+    return run
 
 
 def _where_from(t: Catalog, engine: Engine) -> str | None:

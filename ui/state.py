@@ -14,7 +14,7 @@ from typing import Any, Final
 import streamlit as st
 
 from core.decode.choose import choose
-from core.decode.generate import run
+from core.decode.generate import OnStep, run
 from core.engine.cost import Cost, cost
 from core.engine.memory import ByteLRU
 from core.engine.protocol import Engine
@@ -169,7 +169,9 @@ def remembered_choice(forward: Forward, settings: Settings, step: int, model: st
     return found
 
 
-def generation(engine: Engine, spec: RunSpec, made: int) -> Generation:
+def generation(
+    engine: Engine, spec: RunSpec, made: int, *, on_step: OnStep | None = None
+) -> Generation:
     """The first ``made`` steps of the run. Raises Fault; stops when the reader clicks again."""
 
     def decide(forward: Forward, settings: Settings, step: int) -> Choice:
@@ -177,7 +179,7 @@ def generation(engine: Engine, spec: RunSpec, made: int) -> Generation:
         st.session_state.get(_PLACE)
         return remembered_choice(forward, settings, step, engine.info.name)
 
-    return run(engine, spec, steps=made, decide=decide)
+    return run(engine, spec, steps=made, decide=decide, on_step=on_step)
 
 
 def in_full(trace: StepTrace, settings: Settings) -> StepTrace:
