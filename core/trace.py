@@ -26,13 +26,6 @@ Rule = Literal["greedy", "sample", "forced"]
 Stop = Literal["end_token", "output_limit", "context_limit", "user"]
 
 
-def frozen(array: np.ndarray) -> np.ndarray:
-    """The same array, no longer writable (a copy if it is a view of somebody else's data)."""
-    owned = array if array.base is None else array.copy()
-    owned.setflags(write=False)
-    return owned
-
-
 def _arrays(record: Any) -> Iterator[np.ndarray]:
     for spec in dataclasses.fields(record):
         value = getattr(record, spec.name)

@@ -6,7 +6,6 @@ to its default and is named in ``notes``, so that an old or damaged link still o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
@@ -162,8 +161,3 @@ def decode(query: Mapping[str, str], lang: str) -> Opened:
         own=repair(query.get("own", ""))[:PROMPT_CAP],
     )
     return Opened(spec, view, tuple(dict.fromkeys(notes)))
-
-
-def fingerprint(spec: RunSpec, view: View) -> str:
-    """A short, stable text that is equal exactly for equal links."""
-    return json.dumps(encode(spec, view), sort_keys=True)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.engine.store import BUSY, ModelState
 from core.faults import Fault
-from core.models.catalog import CATALOGUE, ModelEntry, resolve
+from core.models.catalog import CATALOGUE, ModelEntry, resolve, terms_text
 from ui import state
 from ui.i18n import Catalog
 
@@ -118,8 +118,7 @@ def _absent(t: Catalog, entry: ModelEntry) -> None:
     st.info(t("frame.model_absent", model=entry.title, download=download, licence=licence))
     accepted = True
     if entry.needs_terms:
-        if entry.licence_url:
-            st.link_button(t("frame.model_terms_link"), entry.licence_url)
+        _terms(t, entry)
         accepted = st.checkbox(t("frame.model_terms", licence=licence), key=f"terms_{entry.name}")
     st.button(
         t("frame.model_fetch", download=download),
@@ -130,6 +129,16 @@ def _absent(t: Catalog, entry: ModelEntry) -> None:
         key="fetch",
         type="primary",
     )
+
+
+def _terms(t: Catalog, entry: ModelEntry) -> None:
+    """What has to be agreed to: in full where it comes with the project, else where it is."""
+    terms = terms_text(entry)
+    if terms:
+        with st.expander(t("frame.model_terms_link")), st.container(height=300):
+            st.text(terms)
+    elif entry.licence_url:
+        st.link_button(t("frame.model_terms_link"), entry.licence_url)
 
 
 def _failed(t: Catalog, entry: ModelEntry, found: ModelState) -> None:

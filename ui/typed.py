@@ -9,7 +9,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NoReturn, get_args
+from typing import Any, Final, Literal, NoReturn
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +18,6 @@ from core.faults import Fault
 from core.visible import visible
 
 Kind = Literal["probabilities", "logits"]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 LEAST: Final = 2
 MOST: Final = 50

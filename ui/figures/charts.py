@@ -14,7 +14,7 @@ from ui.i18n import Catalog
 MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
 """Plotly reads these as markup in every label, and dollars as mathematics."""
 LONGEST = 12
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8a939e"
+BLUE, ORANGE = "#0072B2", "#D55E00"
 
 
 def plain(text: str) -> str:
