@@ -43,6 +43,9 @@ def places(draw):
         made=made,
         step=draw(st.integers(0, made - 1)),
         own=draw(texts),
+        layer=draw(st.integers(-1, 200)),
+        head=draw(st.integers(-1, 200)),
+        at=draw(st.integers(-1, 9000)),
     )
     return spec, view
 
@@ -89,6 +92,9 @@ def test_the_default_run_needs_no_parameters_but_the_language():
         ("strategy", "beam me up"),
         ("made", "many"),
         ("literal", "yes"),
+        ("layer", "-2"),
+        ("head", "first"),
+        ("at", "1e9"),
     ],
 )
 def test_a_bad_value_falls_back_and_is_named(name, value):

@@ -32,6 +32,12 @@ class View:
     """Index of the step in view; below ``made``."""
     own: str = ""
     """Numbers typed on the Probabilities page; empty: the model's own step is shown."""
+    layer: int = -1
+    """Layer in view; -1: the page chooses."""
+    head: int = -1
+    """Head in view; -1: the mean of all heads, or the page chooses."""
+    at: int = -1
+    """Position in view; -1: the last one that the step has read."""
 
 
 DEFAULT: Final = RunSpec(prompt="The capital of France is", settings=Settings(top_p=0.9))
@@ -60,6 +66,14 @@ def _flag(text: str) -> bool:
     return text == "1"
 
 
+def _place(text: str) -> int:
+    """A layer, head or position; whether the model has it is the page's business."""
+    number = int(text)
+    if not -1 <= number < 2**20:
+        raise ValueError(text)
+    return number
+
+
 def _pairs(text: str) -> tuple[tuple[int, int], ...]:
     pairs = [part.split(":") for part in text.split(",") if part]
     if len(pairs) > FORCED_CAP:
@@ -83,8 +97,9 @@ _SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "max_new": ("max", int),
     "forced": ("force", _pairs),
 }
+_PLACES: Final = ("layer", "head", "at")
 PARAMETERS: Final = (
-    "lang", "model", "prompt", "literal", "chat", "made", "step", "own",
+    "lang", "model", "prompt", "literal", "chat", "made", "step", "own", "layer", "head", "at",
     *(name for name, _ in _SETTINGS.values()),
 )  # fmt: skip
 
@@ -116,6 +131,9 @@ def encode(spec: RunSpec, view: View) -> dict[str, str]:
         query["made"] = str(view.made)
     if view.step != 0:
         query["step"] = str(view.step)
+    for name in _PLACES:
+        if getattr(view, name) != -1:
+            query[name] = str(getattr(view, name))
     if view.own:
         query["own"] = repair(view.own)[:PROMPT_CAP]
     return query
@@ -159,5 +177,6 @@ def decode(query: Mapping[str, str], lang: str) -> Opened:
         made=made,
         step=min(max(read("step", int, 0), 0), made - 1),
         own=repair(query.get("own", ""))[:PROMPT_CAP],
+        **{name: read(name, _place, -1) for name in _PLACES},
     )
     return Opened(spec, view, tuple(dict.fromkeys(notes)))
