@@ -30,6 +30,7 @@ def parser() -> Parser:
     _models(commands.add_parser("models", help="list or fetch models", allow_abbrev=False))
     _run(commands.add_parser("run", help="continue a prompt, step by step", allow_abbrev=False))
     _choose(commands.add_parser("choose", help="the filters on typed numbers", allow_abbrev=False))
+    _inspect(commands.add_parser("inspect", help="look inside one step", allow_abbrev=False))
     return top
 
 
@@ -41,6 +42,14 @@ def _models(command: argparse.ArgumentParser) -> None:
 
 
 def _run(command: argparse.ArgumentParser) -> None:
+    _prompt(command)
+    _settings(command)
+    command.add_argument("--max-new", metavar="N", help="stop after N new tokens (default: 24)")
+    command.add_argument("--top", metavar="N", default="10", help="tokens listed for each stage")
+    _json(command)
+
+
+def _prompt(command: argparse.ArgumentParser) -> None:
     command.add_argument("prompt", metavar="PROMPT")
     command.add_argument(
         "--model",
@@ -48,13 +57,23 @@ def _run(command: argparse.ArgumentParser) -> None:
         metavar="NAME|toy:FILE.json|PATH",
         help=f"a name of the catalogue, a hub id or a folder (default: {DEFAULT_MODEL})",
     )
-    _settings(command)
-    command.add_argument("--max-new", metavar="N", help="stop after N new tokens (default: 24)")
-    command.add_argument("--top", metavar="N", default="10", help="tokens listed for each stage")
     command.add_argument(
         "--literal", action="store_true", help="read control strings in the prompt as plain text"
     )
     command.add_argument("--chat", action="store_true", help="apply the model's chat template")
+
+
+def _inspect(command: argparse.ArgumentParser) -> None:
+    _prompt(command)
+    command.add_argument(
+        "--what",
+        default="tokens",
+        metavar="PART",
+        help="tokens, merges, embeddings, attention, lens or residual (default: tokens)",
+    )
+    command.add_argument("--layer", metavar="L", help="one layer, counted from 0; -1 is the last")
+    command.add_argument("--head", metavar="H", help="one head, counted from 0")
+    command.add_argument("--position", metavar="I", help="one token, counted from 0")
     _json(command)
 
 

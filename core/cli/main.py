@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from core.cli import arguments, commands
+from core.cli.inspect import inspect
 from core.cli.output import any_terminal
 from core.faults import Fault
 
@@ -16,6 +17,7 @@ COMMANDS: dict[str, Command] = {
     "models": commands.models,
     "run": commands.run,
     "choose": commands.choose,
+    "inspect": inspect,
 }
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from tokenizers import Tokenizer
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.utils import logging
 
 from core.faults import Fault
@@ -18,10 +15,9 @@ from core.models.device import pick_device, pick_dtype, set_threads
 from core.models.fetch import Report, quiet
 from core.models.loaded import LoadedModel, finish
 from core.models.tiny import tiny
+from core.models.tokenizer import chat_template, tokenizer_in
 
-__all__ = ["LoadedModel", "load"]
-
-MAX_TEMPLATE: Final = 200_000
+__all__ = ["LoadedModel", "chat_template", "load"]
 
 
 def load(
@@ -57,7 +53,7 @@ def _from_folder(
     entry: ModelEntry, device: torch.device, dtype: torch.dtype, report: Report
 ) -> LoadedModel:
     folder = folder_of(entry)
-    tokenizer = _tokenizer(entry, folder)
+    tokenizer = tokenizer_in(folder, entry.name)
     report(0.3, "load")
     logging.disable_progress_bar()
     try:
@@ -86,40 +82,3 @@ def _from_folder(
         raise Fault("not_loadable", name=entry.name, reason=type(error).__name__) from error
     label = entry.title if entry.kind == "folder" else entry.name
     return finish(model, tokenizer, chat_template(folder), name=label)
-
-
-def _tokenizer(entry: ModelEntry, folder: Path) -> Tokenizer:
-    try:
-        if (folder / "tokenizer.json").is_file():
-            # 30 times faster than AutoTokenizer, and all that is needed
-            return Tokenizer.from_file(str(folder / "tokenizer.json"))
-        slow: Any = AutoTokenizer.from_pretrained(
-            folder, trust_remote_code=False, local_files_only=True
-        )
-        tokenizer: Tokenizer = slow.backend_tokenizer
-        return tokenizer
-    except Exception as error:
-        # tokenizers raises bare Exceptions
-        raise Fault("no_tokenizer", name=entry.name) from error
-
-
-def chat_template(folder: Path) -> str | None:
-    """The chat template in ``folder``, in any of the three places where it is kept."""
-    file = folder / "chat_template.jinja"
-    if file.is_file():
-        return _bounded(file.read_text(encoding="utf-8"))
-    for name in ("chat_template.json", "tokenizer_config.json"):
-        try:
-            found = json.loads((folder / name).read_text(encoding="utf-8")).get("chat_template")
-        except (OSError, ValueError, AttributeError):
-            continue
-        if isinstance(found, list):
-            named = {item["name"]: item["template"] for item in found}
-            found = named.get("default", next(iter(named.values()), None))
-        if isinstance(found, str):
-            return _bounded(found)
-    return None
-
-
-def _bounded(template: str) -> str | None:
-    return template if len(template) <= MAX_TEMPLATE else None

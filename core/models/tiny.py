@@ -9,44 +9,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 import torch
-from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
-from tokenizers.models import BPE
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from core.models.loaded import LoadedModel, finish
+from core.models.tiny_text import CHAT_TEMPLATE, END, tiny_tokenizer
+
+__all__ = ["ARCHITECTURES", "CHAT_TEMPLATE", "tiny", "tiny_of", "tiny_tokenizer"]
 
 SEED: Final = 20
 CONTEXT: Final = 512
-END: Final = "<|im_end|>"
-SPECIALS: Final = ("<|endoftext|>", "<|im_start|>", END)
-MERGES: Final = (
-    ("t", "h"),
-    ("th", "e"),
-    ("Ġ", "t"),
-    ("Ġ", "the"),
-    ("i", "n"),
-    ("a", "n"),
-    ("Ġ", "a"),
-    ("Ġ", "i"),
-    ("Ġi", "s"),
-    ("o", "f"),
-    ("Ġ", "of"),
-    ("e", "r"),
-    ("r", "e"),
-    ("Ġ", "c"),
-    ("a", "l"),
-    ("Ċ", "Ċ"),
-    # the first two of the three bytes of a Chinese character, and all three of another
-    ("æ", "³"),
-    ("å", "Ľ"),
-    ("åĽ", "½"),
-)
-CHAT_TEMPLATE: Final = (
-    "{% for message in messages %}"
-    "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
-)
 _SIZES: Final[dict[str, Any]] = {
     "hidden_size": 32,
     "num_hidden_layers": 2,
@@ -73,18 +44,6 @@ ARCHITECTURES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "mistral": ("mistral", {**_SIZES, "sliding_window": None}),
     "phi": ("phi", {**_SIZES, "num_key_value_heads": 4}),
 }
-
-
-def tiny_tokenizer() -> Tokenizer:
-    """A byte-level BPE tokenizer: 3 control tokens, 256 bytes, and a few merges."""
-    entries = [*SPECIALS, *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    entries += [left + right for left, right in MERGES]
-    vocabulary = {piece: id for id, piece in enumerate(entries)}
-    tokenizer = Tokenizer(BPE(vocab=vocabulary, merges=list(MERGES)))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in SPECIALS])
-    return tokenizer
 
 
 def tiny_of(
