@@ -18,19 +18,23 @@ import numpy as np
 from jaxtyping import Float
 from tokenizers import Tokenizer
 
+from core.engine.opaque import Opaque
 from core.engine.protocol import Engine
 from core.faults import NotReady
 from core.lens import Lens, logit_lens
 from core.tokens import Vocabulary
-from core.trace import Capture, Forward, ModelInfo
+from core.trace import Capture, Edit, Forward, ModelInfo
 
 STORED: Final = Path(__file__).resolve().parent / "stored"
 _FORWARD: Final = ("embedding", "residual", "normed", "logits", "attention")
 _LENS: Final = ("ids", "probabilities", "followed_probability", "followed_rank")
 
 
-class RecordedEngine:
+class RecordedEngine(Opaque):
     """See :class:`core.engine.protocol.Engine`."""
+
+    CLOSED = NotReady
+    CODE = "model_loading"
 
     def __init__(self, folder: Path = STORED) -> None:
         about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -64,7 +68,10 @@ class RecordedEngine:
         *,
         prompt_length: int | None = None,
         capture: Capture = Capture(),
+        edit: Edit = Edit(),
     ) -> Forward:
+        if edit != Edit() or capture.scores or capture.parts or capture.neurons:
+            raise NotReady("model_loading")
         return self._found(ids, prompt_length)[0]
 
     def lens(self, forward: Forward, followed: int) -> Lens:
@@ -78,11 +85,6 @@ class RecordedEngine:
         self, prefixes: Sequence[Sequence[int]]
     ) -> Float[np.ndarray, "batch vocabulary"]:
         return np.stack([self.forward(ids).logits for ids in prefixes])
-
-    def unembed(
-        self, hidden: Float[np.ndarray, "row width"]
-    ) -> Float[np.ndarray, "row vocabulary"]:
-        raise NotReady("model_loading")
 
     def _found(self, ids: Sequence[int], prompt_length: int | None) -> tuple[Forward, Lens]:
         path = tuple(ids)
@@ -143,6 +145,7 @@ def _unpacked(step: dict[str, Any], arrays: Any) -> tuple[Forward, Lens]:
         start=step["start"],
         cached=step["cached"],
         ms=step["ms"],
+        layers=tuple(range(len(arrays["residual"]))),
         **{name: arrays[name] for name in _FORWARD},
     )
     lens = Lens(followed=step["chosen"], **{name: arrays[f"lens_{name}"] for name in _LENS})

@@ -19,6 +19,9 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
+from core.model_info import ModelInfo as ModelInfo  # noqa: PLC0414
+from core.model_info import Part as Part  # noqa: PLC0414
+from core.model_info import Rope as Rope  # noqa: PLC0414
 from core.settings import RunSpec, StageName
 
 Source = Literal["prompt", "generated"]
@@ -76,6 +79,27 @@ class Capture:
     """Attention weights, L·H·Q·S values."""
     scores: bool = False
     """Scaled, masked scores before the softmax, and the q, k, v they came from."""
+    parts: bool = False
+    """What attention and the feed-forward part each add to the residual stream."""
+    neurons: bool = False
+    """The feed-forward part's activations."""
+    layer: int | None = None
+    """Keep attention, scores and neurons of this layer only; ``None``: of all."""
+
+
+Positions = Literal["kept", "none"]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change to the model that holds for one forward pass, and touches nobody else's."""
+
+    heads_off: tuple[tuple[int, int], ...] = ()
+    """(layer, head): the head's output is set to zero before the output projection."""
+    layers_off: tuple[int, ...] = ()
+    """Such a layer passes its input on unchanged."""
+    positions: Positions = "kept"
+    """"none": every token is read as if it stood at position 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +129,20 @@ class Forward:
     keys: Float[np.ndarray, "layer kv_head key head_dim"] | None = None
     """After RoPE, of all positions so far."""
     values: Float[np.ndarray, "layer kv_head key head_dim"] | None = None
+    layers: tuple[int, ...] = ()
+    """The layers that attention, scores, q, k, v and the neurons hold, in their order."""
+    attention_part: Float[np.ndarray, "layer query width"] | None = None
+    """What attention adds to the stream, after any norm behind it."""
+    feed_forward_part: Float[np.ndarray, "layer query width"] | None = None
+    """What the feed-forward part adds; with the other part it makes up the layer's change."""
+    neurons: Float[np.ndarray, "layer query neuron"] | None = None
+    """What enters the down projection."""
+    gate: Float[np.ndarray, "layer query neuron"] | None = None
+    """The gate before its activation; ``None`` without gates (GPT-2, Phi)."""
+    up: Float[np.ndarray, "layer query neuron"] | None = None
+    """What the gate is multiplied with; ``None`` without gates."""
+    edit: Edit = Edit()
+    """The change under which all this was computed."""
     cached: int = 0
     """Positions whose keys and values were reused instead of computed."""
     ms: float = 0.0
@@ -213,27 +251,3 @@ class Generation:
     @property
     def nbytes(self) -> int:
         return nbytes(self)
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """What is known of a loaded model, for labels and for cost estimates."""
-
-    name: str
-    """Catalogue name, hub id, or the last part of a local path."""
-    architecture: str
-    layers: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    width: int
-    vocabulary: int
-    context: int
-    """Most positions that the model was built for."""
-    parameters: int
-    bytes_in_memory: int
-    device: str
-    dtype: str
-    end_ids: tuple[int, ...]
-    chat: bool = False
-    """Whether the model comes with a chat template."""

@@ -10,7 +10,7 @@ from core.engine.local import LocalEngine
 from core.engine.memory import PrefixCache
 from core.faults import Fault
 from core.models.tiny import ARCHITECTURES, tiny_of
-from core.trace import Capture
+from core.trace import Capture, Edit
 
 EVERYTHING = Capture(attention=True, scores=True)
 
@@ -194,16 +194,17 @@ def test_unembedding_the_last_layer_is_the_models_own_answer(tiny):
 
 
 class TestPrefixCache:
-    """Which cache is taken up, by (prompt length, ids)."""
+    """Which cache is taken up, by ((prompt length, edit), ids)."""
 
-    def test_another_prompt_length_is_another_path(self, tiny):
+    def test_another_prompt_length_or_edit_is_another_path(self):
         engine = LocalEngine(tiny_of("llama"))
         engine.forward((1, 2, 3, 4), prompt_length=2)
         cache: PrefixCache = engine._prefixes
-        assert cache.longest(2, (1, 2, 3, 4, 5))[0] == 4
-        assert cache.longest(2, (1, 2, 3, 9))[0] == 3
-        assert cache.longest(3, (1, 2, 3, 4))[0] == 0
-        assert cache.longest(2, (1, 9, 3))[0] == 0
+        assert cache.longest((2, Edit()), (1, 2, 3, 4, 5))[0] == 4
+        assert cache.longest((2, Edit()), (1, 2, 3, 9))[0] == 3
+        assert cache.longest((3, Edit()), (1, 2, 3, 4))[0] == 0
+        assert cache.longest((2, Edit()), (1, 9, 3))[0] == 0
+        assert cache.longest((2, Edit(layers_off=(0,))), (1, 2, 3, 4))[0] == 0
 
     def test_a_longer_path_replaces_the_shorter_ones(self):
         engine = LocalEngine(tiny_of("llama"))

@@ -6,7 +6,7 @@ All figures are computed from the model's shapes, in bytes; nothing here is meas
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from core.faults import Fault
@@ -35,9 +35,9 @@ class Cost:
         return self.attention + self.residual + self.logits + self.kv_cache
 
 
-def attention_bytes(info: ModelInfo, start: int, stop: int) -> int:
-    """Weights of the query rows ``start`` … ``stop - 1``, 4 bytes each, all layers and heads."""
-    return info.layers * info.heads * (stop - start) * stop * 4
+def attention_bytes(info: ModelInfo, start: int, stop: int, layers: int | None = None) -> int:
+    """Weights of the query rows ``start`` … ``stop - 1``, 4 bytes each, all heads of ``layers``."""
+    return (info.layers if layers is None else layers) * info.heads * (stop - start) * stop * 4
 
 
 def kv_bytes_per_token(info: ModelInfo, bytes_per_value: int = 4) -> int:
@@ -65,11 +65,15 @@ def cost(info: ModelInfo, prompt: int, new: int) -> Cost:
 
 
 def fitting_capture(info: ModelInfo, start: int, stop: int, capture: Capture) -> Capture:
-    """``capture`` without the parts whose maps would exceed the limit."""
-    size = attention_bytes(info, start, stop)
-    return Capture(
+    """``capture`` without what would exceed the limit; one layer alone fits more often."""
+    layers = info.layers if capture.layer is None else 1
+    size = attention_bytes(info, start, stop, layers)
+    neurons = 3 * 4 * layers * (stop - start) * info.intermediate
+    return replace(
+        capture,
         attention=capture.attention and size <= ATTENTION_LIMIT,
         scores=capture.scores and 2 * size <= ATTENTION_LIMIT,
+        neurons=capture.neurons and neurons <= ATTENTION_LIMIT,
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Final
 
 import numpy as np
 import torch
@@ -14,20 +15,23 @@ from jaxtyping import Float
 from torch import Tensor
 from transformers import DynamicCache
 
+from core.engine.arrays import arrays_of, numpy_of
 from core.engine.cost import fitting_capture
+from core.engine.inside import listening, skipping
 from core.engine.memory import ByteLRU, Ids, PrefixCache
-from core.engine.traced import Recorder, instrument, parts_of, recording
+from core.engine.probes import Probes
+from core.engine.traced import Recorder, instrument, parts_of, recording, without_heads
 from core.faults import Fault
 from core.models.load import LoadedModel
 from core.tokens import Vocabulary
-from core.trace import Capture, Forward, ModelInfo
+from core.trace import Capture, Edit, Forward, ModelInfo
 
 MEMO_BYTES: Final = int(os.environ.get("TOKEN_BY_TOKEN_MEMO_MB", "768")) * 1_000_000
 KV_BYTES: Final = int(os.environ.get("TOKEN_BY_TOKEN_KV_MB", "512")) * 1_000_000
 PLAIN: Final = Capture(attention=False)
 
 
-class LocalEngine:
+class LocalEngine(Probes):
     """See :class:`core.engine.protocol.Engine`.
 
     One lock a model: hooks and the attention function see one forward pass at a time.
@@ -51,7 +55,7 @@ class LocalEngine:
         self._parts = parts
         instrument(self._model, parts)
         self._lock = threading.Lock()
-        self._memo: ByteLRU[tuple[int, Ids, Capture], Forward] = ByteLRU(memo_bytes)
+        self._memo: ByteLRU[tuple[tuple[int, Edit], Ids, Capture], Forward] = ByteLRU(memo_bytes)
         self._prefixes = PrefixCache(kv_bytes)
 
     @property
@@ -73,6 +77,7 @@ class LocalEngine:
         *,
         prompt_length: int | None = None,
         capture: Capture = Capture(),
+        edit: Edit = Edit(),
     ) -> Forward:
         path = self._checked(ids)
         prompt = len(path) if prompt_length is None else prompt_length
@@ -80,7 +85,7 @@ class LocalEngine:
             raise ValueError(f"prompt_length must be 1 … {len(path)}, not {prompt}")
         start = 0 if prompt == len(path) else len(path) - 1
         capture = fitting_capture(self._info, start, len(path), capture)
-        key = (prompt, path, capture)
+        key = ((prompt, edit), path, capture)
         found = self._memo.get(key)
         if found is not None:
             return found
@@ -88,7 +93,9 @@ class LocalEngine:
             # Somebody else may have computed it while this thread waited.
             found = self._memo.get(key)
             if found is None:
-                found = self._read(path, prompt, start, capture)
+                self._check_edit(edit, capture)
+                with self._edited(edit):
+                    found = self._read(path, (prompt, edit), start, capture)
                 self._memo.put(key, found, found.nbytes)
         return found
 
@@ -96,17 +103,6 @@ class LocalEngine:
         self, prefixes: Sequence[Sequence[int]]
     ) -> Float[np.ndarray, "batch vocabulary"]:
         return np.stack([self.forward(ids, capture=PLAIN).logits for ids in prefixes])
-
-    def unembed(
-        self, hidden: Float[np.ndarray, "row width"]
-    ) -> Float[np.ndarray, "row vocabulary"]:
-        if self._parts.norm is None:
-            raise Fault("norm_not_readable", architecture=self._info.architecture)
-        with self._lock, torch.inference_mode():
-            rows = torch.from_numpy(np.array(hidden)).to(self._model.device, self._model.dtype)
-            logits = self._parts.head(self._parts.norm(rows)).float()
-            cap = self._parts.softcap
-            return _numpy(logits if cap is None else torch.tanh(logits / cap) * cap)
 
     def _checked(self, ids: Sequence[int]) -> Ids:
         path = tuple(map(int, ids))
@@ -119,86 +115,73 @@ class LocalEngine:
             raise Fault("unknown_token", id=wrong[0], limit=self._info.vocabulary - 1)
         return path
 
-    def _read(self, path: Ids, prompt: int, start: int, capture: Capture) -> Forward:
+    def _check_edit(self, edit: Edit, capture: Capture) -> None:
+        layers = [*edit.layers_off, *(layer for layer, _ in edit.heads_off)]
+        layers += [] if capture.layer is None else [capture.layer]
+        for layer in layers:
+            if not 0 <= layer < self._info.layers:
+                raise Fault("no_such_layer", layer=layer, last=self._info.layers - 1)
+        for _, head in edit.heads_off:
+            if not 0 <= head < self._info.heads:
+                raise Fault("no_such_head", head=head, last=self._info.heads - 1)
+
+    @contextmanager
+    def _edited(self, edit: Edit) -> Iterator[None]:
+        """The model as ``edit`` wants it, in this thread and under the lock."""
+        with ExitStack() as changes:
+            if edit.heads_off:
+                changes.enter_context(without_heads(edit.heads_off))
+            if edit.layers_off:
+                changes.enter_context(skipping(self._parts, edit.layers_off))
+            yield
+
+    def _read(self, path: Ids, route: tuple[int, Edit], start: int, capture: Capture) -> Forward:
         """Compute under the lock: catch up with ``path[:start]``, then record the rest."""
+        edit = route[1]
         with torch.inference_mode():
-            cached, cache = self._caught_up(path[:start], prompt)
+            cached, cache = self._caught_up(path[:start], route)
             began = time.perf_counter()
             with recording(Recorder(capture)) as recorder:
-                logits = self._run(path[start:], cache)
-            arrays = _arrays(recorder, self._info.layers)
+                if capture.parts or capture.neurons:
+                    with listening(self._parts, recorder):
+                        logits = self._run(path[start:], cache, edit)
+                else:
+                    logits = self._run(path[start:], cache, edit)
             forward = Forward(
                 ids=path,
                 start=start,
-                logits=_numpy(logits),
+                logits=numpy_of(logits),
                 cached=cached,
+                edit=edit,
                 ms=(time.perf_counter() - began) * 1000,
-                **arrays,
+                **arrays_of(recorder, self._info.layers, edit),
             )
-        self._prefixes.store(prompt, path, cache)
+        self._prefixes.store(route, path, cache)
         return forward
 
-    def _caught_up(self, path: Ids, prompt: int) -> tuple[int, DynamicCache]:
+    def _caught_up(self, path: Ids, route: tuple[int, Edit]) -> tuple[int, DynamicCache]:
         """A KV cache of ``path``, and how many of its positions were remembered.
 
         What is missing is read the way a run reads it: the prompt at once, then one by one.
         """
         if not path:
             return 0, DynamicCache(config=self._model.config)
-        known, cache = self._prefixes.longest(prompt, path)
+        known, cache = self._prefixes.longest(route, path)
         if cache is None:
             cache = DynamicCache(config=self._model.config)
         done = known
-        for stop in range(max(prompt, known + 1), len(path) + 1):
-            self._run(path[done:stop], cache)
+        for stop in range(max(route[0], known + 1), len(path) + 1):
+            self._run(path[done:stop], cache, route[1])
             done = stop
         return known, cache
 
-    def _run(self, new: Ids, cache: DynamicCache) -> Tensor:
+    def _run(self, new: Ids, cache: DynamicCache, edit: Edit) -> Tensor:
         ids = torch.tensor([new], device=self._model.device)
-        output = self._model(ids, cache=cache, use_cache=True, logits_to_keep=1)
+        places = {}
+        if edit.positions == "none":
+            # With a mask given, repeated positions are not taken for the start of another text.
+            whole = torch.ones(1, cache.get_seq_length() + len(new), device=ids.device)
+            places = {"position_ids": torch.zeros_like(ids), "attention_mask": whole.long()}
+        output = self._model(ids, cache=cache, use_cache=True, logits_to_keep=1, **places)
         logits: Tensor = output.logits[0, -1]
         return logits
-
-
-def _numpy(tensor: Tensor) -> np.ndarray:
-    array: np.ndarray = tensor.detach().float().cpu().numpy()
-    array.setflags(write=False)
-    return array
-
-
-def _stacked(tensors: dict[int, Tensor], layers: int, *, pad: int = 0) -> np.ndarray | None:
-    """All layers as one array, or ``None`` where not every layer was heard.
-
-    Sliding windows give fewer key positions: ``pad`` names the dimension (from the end,
-    1-based) that is filled with zeros on the left.
-    """
-    if not tensors or len(tensors) != layers:
-        return None
-    rows = [tensors[layer] for layer in range(layers)]
-    if pad:
-        most = max(row.shape[-pad] for row in rows)
-        rows = [_padded(row, most - row.shape[-pad], pad) for row in rows]
-    return _numpy(torch.stack(rows))
-
-
-def _padded(row: Tensor, missing: int, dimension: int) -> Tensor:
-    if missing == 0:
-        return row
-    return torch.nn.functional.pad(row, (0, 0) * (dimension - 1) + (missing, 0))
-
-
-def _arrays(recorder: Recorder, layers: int) -> dict[str, Any]:
-    residual = _stacked(recorder.residual, layers)
-    if recorder.embedding is None or residual is None or recorder.normed is None:
-        raise RuntimeError("the hooks did not hear every layer")
-    return {
-        "embedding": _numpy(recorder.embedding),
-        "residual": residual,
-        "normed": _numpy(recorder.normed),
-        "attention": _stacked(recorder.attention, layers, pad=1),
-        "scores": _stacked(recorder.scores, layers, pad=1),
-        "queries": _stacked(recorder.queries, layers),
-        "keys": _stacked(recorder.keys, layers, pad=2),
-        "values": _stacked(recorder.values, layers, pad=2),
-    }

@@ -15,8 +15,9 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 Ids = tuple[int, ...]
-Path = tuple[int, Ids]
-"""(length of the prompt, ids): how the keys and values came about, to the bit."""
+Route = tuple[int, Hashable]
+"""(length of the prompt, edit): with the ids, how keys and values came about, to the bit."""
+Path = tuple[Route, Ids]
 
 
 class ByteLRU(Generic[K, T]):
@@ -113,14 +114,14 @@ class PrefixCache:
     def used(self) -> int:
         return self._items.used
 
-    def longest(self, prompt_length: int, ids: Ids) -> tuple[int, DynamicCache | None]:
+    def longest(self, route: Route, ids: Ids) -> tuple[int, DynamicCache | None]:
         """(positions covered, a cache of its own) for the best known prefix of ``ids``."""
         best: tuple[int, Path | None] = (0, None)
         for path in self._items.known():
-            if path[0] != prompt_length:
+            if path[0] != route:
                 continue
             common = _common(path[1], ids)
-            if common >= max(prompt_length, best[0] + 1):
+            if common >= max(route[0], best[0] + 1):
                 best = (common, path)
         length, found = best
         while found is not None:
@@ -130,25 +131,25 @@ class PrefixCache:
             twin = fork(cache) if length == len(found[1]) else cut(cache, length)
             if twin is not None:
                 return length, twin
-            found = self._exact(prompt_length, ids)
+            found = self._exact(route, ids)
             length = len(found[1]) if found else 0
         return 0, None
 
-    def _exact(self, prompt_length: int, ids: Ids) -> Path | None:
+    def _exact(self, route: Route, ids: Ids) -> Path | None:
         """The longest path that is wholly a prefix of ``ids``: needs no cutting."""
         whole = [
             path
             for path in self._items.known()
-            if path[0] == prompt_length and path[1] == ids[: len(path[1])]
+            if path[0] == route and path[1] == ids[: len(path[1])]
         ]
         return max(whole, key=lambda path: len(path[1]), default=None)
 
-    def store(self, prompt_length: int, ids: Ids, cache: DynamicCache) -> None:
+    def store(self, route: Route, ids: Ids, cache: DynamicCache) -> None:
         """Remember ``cache``; shorter paths that can be cut out of it are forgotten."""
-        self._items.put((prompt_length, ids), cache, cache_bytes(cache))
+        self._items.put((route, ids), cache, cache_bytes(cache))
         if all(layer.keys.shape[-2] == len(ids) for layer in _layers(cache)):
             for path in self._items.known():
-                shorter = path[0] == prompt_length and len(path[1]) < len(ids)
+                shorter = path[0] == route and len(path[1]) < len(ids)
                 if shorter and ids[: len(path[1])] == path[1]:
                     self._items.drop(path)
 

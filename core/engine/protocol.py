@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from core.tokens import Vocabulary
-from core.trace import Capture, Forward, ModelInfo
+from core.trace import Capture, Edit, Forward, ModelInfo, Part, Rope
 
 
 class Engine(Protocol):
@@ -29,6 +29,7 @@ class Engine(Protocol):
         *,
         prompt_length: int | None = None,
         capture: Capture = Capture(),
+        edit: Edit = Edit(),
     ) -> Forward:
         """Read ``ids``; return the rows of the new positions and the next-token logits.
 
@@ -37,7 +38,8 @@ class Engine(Protocol):
         and of the last position otherwise. Keeping the two apart makes a run reproducible
         to the bit: a prefix computed along another path differs in the last digits.
 
-        Raises Fault when ``ids`` is empty, too long for the model, or out of the vocabulary.
+        ``edit`` changes the model for this pass alone. Raises Fault when ``ids`` is empty, too
+        long for the model, or out of the vocabulary, and for layers or heads it doesn't have.
         """
 
     def next_logits(
@@ -49,3 +51,44 @@ class Engine(Protocol):
         self, hidden: Float[np.ndarray, "row width"]
     ) -> Float[np.ndarray, "row vocabulary"]:
         """Final norm and LM head applied to vectors of the residual stream (the logit lens)."""
+
+    def project(
+        self, vectors: Float[np.ndarray, "row width"]
+    ) -> Float[np.ndarray, "row vocabulary"]:
+        """The LM head alone: what a vector, added to the stream, promotes and suppresses."""
+
+    def embeddings(self, ids: Sequence[int]) -> Float[np.ndarray, "token width"]:
+        """Rows of the embedding matrix, as stored."""
+
+    def neighbours(
+        self, vector: Float[np.ndarray, " width"], n: int
+    ) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """(ids, cosines) of the ``n`` rows of the embedding matrix closest in direction."""
+
+    def neuron_outputs(
+        self, layer: int, neurons: Sequence[int]
+    ) -> Float[np.ndarray, "neuron width"]:
+        """What each neuron of a feed-forward part writes to the stream per unit of activation."""
+
+    def attribution(
+        self, ids: Sequence[int], target: int, *, steps: int = 1
+    ) -> Float[np.ndarray, " token"]:
+        """Gradient × input of the logit of ``target`` after ``ids``, summed over the width.
+
+        With ``steps`` > 1: integrated gradients from a zero baseline (Sundararajan et al.
+        2017), by the midpoint rule.
+        """
+
+    def rope(self, layer: int) -> Rope | None:
+        """The rotary position embedding of a layer; ``None`` where there is none."""
+
+    def position_table(
+        self, positions: Sequence[int]
+    ) -> Float[np.ndarray, "position width"] | None:
+        """Rows of a learned position table; ``None`` where there is none."""
+
+    def window(self, layer: int) -> int | None:
+        """The sliding window of a layer in positions; ``None``: it sees everything before."""
+
+    def anatomy(self) -> tuple[Part, ...]:
+        """Every module that owns parameters; their counts sum to ``info.parameters``."""

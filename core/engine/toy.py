@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
+from core.engine.opaque import Opaque
 from core.engine.toy_table import (
     ToyTable,
     default_table,
@@ -24,7 +25,7 @@ from core.engine.toy_table import (
 from core.engine.toy_words import ToyVocabulary
 from core.faults import Fault
 from core.tokens import Vocabulary
-from core.trace import Capture, Forward, ModelInfo
+from core.trace import Capture, Edit, Forward, ModelInfo
 
 __all__ = [
     "ToyEngine",
@@ -41,12 +42,14 @@ __all__ = [
 CONTEXT: Final = 2048
 
 
-class ToyEngine:
+class ToyEngine(Opaque):
     """See :class:`core.engine.protocol.Engine`.
 
     Logits are ln p, -inf where p is 0. Only generated tokens count as history: the prompt is
     read and means nothing. Its records hold zero layers of width zero.
     """
+
+    CODE = "toy_no_layers"
 
     def __init__(self, table: ToyTable, name: str = "toy") -> None:
         self._table = table
@@ -83,6 +86,7 @@ class ToyEngine:
         *,
         prompt_length: int | None = None,
         capture: Capture = Capture(),
+        edit: Edit = Edit(),
     ) -> Forward:
         """The row of the table for what was generated after the prompt.
 
@@ -136,12 +140,6 @@ class ToyEngine:
                 for p in (tuple(map(int, prefix)) for prefix in prefixes)
             ]
         )
-
-    def unembed(
-        self, hidden: Float[np.ndarray, "row width"]
-    ) -> Float[np.ndarray, "row vocabulary"]:
-        """Always raises Fault: a table has no layers to read."""
-        raise Fault("toy_no_layers")
 
 
 def open_toy(path: Path | None = None) -> ToyEngine:

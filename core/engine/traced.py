@@ -8,6 +8,8 @@ the same way for every architecture. Where nothing listens, it costs a look-up.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -42,23 +44,39 @@ class Recorder:
     queries: dict[int, Tensor] = field(default_factory=dict)
     keys: dict[int, Tensor] = field(default_factory=dict)
     values: dict[int, Tensor] = field(default_factory=dict)
+    middle: dict[int, Tensor] = field(default_factory=dict)
+    """The stream between attention and the feed-forward part."""
+    beside: dict[int, Tensor] = field(default_factory=dict)
+    """Attention's output, where both parts read the same input."""
+    neurons: dict[int, Tensor] = field(default_factory=dict)
+    gate: dict[int, Tensor] = field(default_factory=dict)
+    up: dict[int, Tensor] = field(default_factory=dict)
 
 
 _listening = threading.local()
 
 
-class recording:  # noqa: N801 - reads as a verb: ``with recording(recorder)``
+@contextmanager
+def recording(recorder: Recorder) -> Iterator[Recorder]:
     """Record the forward pass of this thread into ``recorder``."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-
-    def __enter__(self) -> Recorder:
-        _listening.recorder = self.recorder
-        return self.recorder
-
-    def __exit__(self, *_: object) -> None:
+    _listening.recorder = recorder
+    try:
+        yield recorder
+    finally:
         _listening.recorder = None
+
+
+@contextmanager
+def without_heads(heads: Sequence[tuple[int, int]]) -> Iterator[None]:
+    """In this thread, the outputs of the given (layer, head) are zero."""
+    off: dict[int, list[int]] = {}
+    for layer, head in heads:
+        off.setdefault(layer, []).append(head)
+    _listening.heads_off = off
+    try:
+        yield
+    finally:
+        _listening.heads_off = {}
 
 
 def _recorder() -> Recorder | None:
@@ -104,9 +122,12 @@ def traced_attention(  # noqa: PLR0917 - the signature is transformers'
     mixed = weights.to(query.dtype).reshape(folded.shape[0], folded.shape[1], columns)
     output = torch.bmm(mixed, flat_value).view(batch, heads, rows, width)
 
-    recorder = _recorder()
     layer = getattr(module, "layer_idx", None)
-    if recorder is not None and layer is not None:
+    off = getattr(_listening, "heads_off", {}).get(layer)
+    if off:
+        output[:, off] = 0
+    recorder = _recorder()
+    if recorder is not None and recorder.capture.layer in (None, layer) and layer is not None:
         if recorder.capture.attention:
             recorder.attention[layer] = weights[0]
         if recorder.capture.scores:

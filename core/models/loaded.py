@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from tokenizers import Tokenizer
@@ -75,7 +75,37 @@ def describe(model: Any, name: str, chat: bool) -> ModelInfo:
         dtype=str(first.dtype).removeprefix("torch."),
         end_ids=end_ids(model),
         chat=chat,
+        intermediate=_intermediate(config),
+        activation=str(
+            getattr(config, "hidden_activation", None)
+            or getattr(config, "hidden_act", None)
+            or getattr(config, "activation_function", "")
+        ),
+        gated=any(
+            name.endswith(("gate_proj", "gate_up_proj")) for name, _ in model.named_modules()
+        ),
+        norm=_norm(model),
+        positions=_positions(model),
     )
+
+
+def _intermediate(config: Any) -> int:
+    size = getattr(config, "intermediate_size", None) or getattr(config, "n_inner", None)
+    return int(size) if isinstance(size, int) else 4 * int(config.hidden_size)
+
+
+def _norm(model: Any) -> Literal["RMSNorm", "LayerNorm", ""]:
+    kinds = {type(module).__name__ for module in model.modules()}
+    if any("RMSNorm" in kind for kind in kinds):
+        return "RMSNorm"
+    return "LayerNorm" if "LayerNorm" in kinds else ""
+
+
+def _positions(model: Any) -> Literal["rope", "learned", "none"]:
+    if any("Rotary" in type(module).__name__ for module in model.modules()):
+        return "rope"
+    names = [name.rsplit(".", 1)[-1] for name, _ in model.named_modules()]
+    return "learned" if {"wpe", "embed_positions"} & set(names) else "none"
 
 
 def _bytes(tensors: Iterable[torch.Tensor]) -> int:
