@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.settings import MAX_SEED, STAGE_NAMES, RunSpec, Settings
 from core.text.reader import repair
-from ui.link import DEFAULT, PARAMETERS, PROMPT_CAP, View, decode, encode
+from ui.link import DEFAULT, ORDERS, PARAMETERS, PROMPT_CAP, WORDS_CAP, View, decode, encode
 
 settings = st.builds(
     Settings,
@@ -46,6 +46,9 @@ def places(draw):
         layer=draw(st.integers(-1, 200)),
         head=draw(st.integers(-1, 200)),
         at=draw(st.integers(-1, 9000)),
+        pair=draw(st.integers(-1, 200)),
+        words=draw(st.text(max_size=WORDS_CAP).map(repair)),
+        order=draw(st.sampled_from(["", *ORDERS])),
     )
     return spec, view
 
@@ -95,6 +98,8 @@ def test_the_default_run_needs_no_parameters_but_the_language():
         ("layer", "-2"),
         ("head", "first"),
         ("at", "1e9"),
+        ("pair", "-3"),
+        ("place", "upside down"),
     ],
 )
 def test_a_bad_value_falls_back_and_is_named(name, value):

@@ -19,6 +19,10 @@ PROMPT_CAP: Final = 500
 """Characters of a prompt (or of typed numbers) that a link carries; proxies cut longer lines."""
 FORCED_CAP: Final = 100
 MODEL_CAP: Final = 200
+OFF_CAP: Final = 64
+WHYS: Final = ("gradient", "integrated")
+ORDERS: Final = ("none", "shuffled")
+WORDS_CAP: Final = 200
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,18 @@ class View:
     """Head in view; -1: the mean of all heads, or the page chooses."""
     at: int = -1
     """Position in view; -1: the last one that the step has read."""
+    key: int = -1
+    """Position attended to, whose weight is worked out; -1: none."""
+    off: tuple[tuple[int, int], ...] = ()
+    """Heads switched off, as (layer, head); head -1: the whole layer."""
+    why: str = ""
+    """How the token is attributed to the prompt: a name of WHYS; empty: not at all."""
+    pair: int = -1
+    """Pair of numbers of a head that RoPE turns together; -1: the page chooses."""
+    words: str = ""
+    """Three words for a sum, one a line; empty: the page's example."""
+    order: str = ""
+    """What is done to the order of the tokens: a name of ORDERS; empty: nothing."""
 
 
 DEFAULT: Final = RunSpec(prompt="The capital of France is", settings=Settings(top_p=0.9))
@@ -81,6 +97,24 @@ def _pairs(text: str) -> tuple[tuple[int, int], ...]:
     return tuple((int(step), int(token)) for step, token in pairs)
 
 
+def _off(text: str) -> tuple[tuple[int, int], ...]:
+    """Pairs layer:head, each once, in their order."""
+    pairs = [part.split(":") for part in text.split(",") if part]
+    found = {(int(layer), _place(head)) for layer, head in pairs}
+    if len(pairs) > OFF_CAP or any(not 0 <= layer < 2**20 for layer, _ in found):
+        raise ValueError(text)
+    return tuple(sorted(found))
+
+
+def _one_of(names: tuple[str, ...]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in names:
+            raise ValueError(text)
+        return text
+
+    return parse
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
@@ -97,9 +131,10 @@ _SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "max_new": ("max", int),
     "forced": ("force", _pairs),
 }
-_PLACES: Final = ("layer", "head", "at")
+_PLACES: Final = ("layer", "head", "at", "key", "pair")
 PARAMETERS: Final = (
     "lang", "model", "prompt", "literal", "chat", "made", "step", "own", "layer", "head", "at",
+    "key", "off", "why", "pair", "words", "place",
     *(name for name, _ in _SETTINGS.values()),
 )  # fmt: skip
 
@@ -134,9 +169,14 @@ def encode(spec: RunSpec, view: View) -> dict[str, str]:
     for name in _PLACES:
         if getattr(view, name) != -1:
             query[name] = str(getattr(view, name))
-    if view.own:
-        query["own"] = repair(view.own)[:PROMPT_CAP]
-    return query
+    texts = {
+        "off": _text(view.off),
+        "why": view.why,
+        "words": repair(view.words)[:WORDS_CAP],
+        "place": view.order,
+        "own": repair(view.own)[:PROMPT_CAP],
+    }
+    return query | {name: text for name, text in texts.items() if text}
 
 
 def too_long(spec: RunSpec, view: View) -> bool:
@@ -177,6 +217,10 @@ def decode(query: Mapping[str, str], lang: str) -> Opened:
         made=made,
         step=min(max(read("step", int, 0), 0), made - 1),
         own=repair(query.get("own", ""))[:PROMPT_CAP],
+        off=read("off", _off, ()),
+        why=read("why", _one_of(WHYS), ""),
+        words=repair(query.get("words", ""))[:WORDS_CAP],
+        order=read("place", _one_of(ORDERS), ""),
         **{name: read(name, _place, -1) for name in _PLACES},
     )
     return Opened(spec, view, tuple(dict.fromkeys(notes)))
