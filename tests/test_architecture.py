@@ -28,6 +28,10 @@ FLOORS = {
     "core.lens": 3,
     "core.lab": 3,
     "core.recorded": 3,
+    "core.position": 3,
+    "core.residual": 3,
+    "core.neurons": 3,
+    "core.anatomy": 3,
     "core.engine": 2,
     "core.tokens": 2,
     "core.bpe": 2,
@@ -35,7 +39,9 @@ FLOORS = {
     "core.text": 2,
     "core.models": 1,
     "core.trace": 1,
+    "core.model_info": 1,
     "core.settings": 1,
+    "core.geometry": 1,
     "core.faults": 1,
 }
 
