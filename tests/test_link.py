@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.settings import MAX_SEED, STAGE_NAMES, RunSpec, Settings
 from core.text.reader import repair
-from ui.link import DEFAULT, ORDERS, PARAMETERS, PROMPT_CAP, WORDS_CAP, View, decode, encode
+from ui.link import CELLS, DEFAULT, ORDERS, PARAMETERS, PROMPT_CAP, WORDS_CAP, View, decode, encode
 
 settings = st.builds(
     Settings,
@@ -49,6 +49,7 @@ def places(draw):
         pair=draw(st.integers(-1, 200)),
         words=draw(st.text(max_size=WORDS_CAP).map(repair)),
         order=draw(st.sampled_from(["", *ORDERS])),
+        cell=draw(st.sampled_from(["", *CELLS])),
     )
     return spec, view
 
@@ -99,6 +100,7 @@ def test_the_default_run_needs_no_parameters_but_the_language():
         ("head", "first"),
         ("at", "1e9"),
         ("pair", "-3"),
+        ("cell", "attention_part"),
         ("place", "upside down"),
     ],
 )

@@ -23,6 +23,7 @@ OFF_CAP: Final = 64
 WHYS: Final = ("gradient", "integrated")
 ORDERS: Final = ("none", "shuffled")
 WORDS_CAP: Final = 200
+CELLS: Final = ("norm", "attention", "feed_forward", "cosine")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class View:
     """Three words for a sum, one a line; empty: the page's example."""
     order: str = ""
     """What is done to the order of the tokens: a name of ORDERS; empty: nothing."""
+    cell: str = ""
+    """What a cell of the layer × position map shows: a name of CELLS; empty: the logit lens."""
 
 
 DEFAULT: Final = RunSpec(prompt="The capital of France is", settings=Settings(top_p=0.9))
@@ -134,7 +137,7 @@ _SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
 _PLACES: Final = ("layer", "head", "at", "key", "pair")
 PARAMETERS: Final = (
     "lang", "model", "prompt", "literal", "chat", "made", "step", "own", "layer", "head", "at",
-    "key", "off", "why", "pair", "words", "place",
+    "key", "off", "why", "pair", "words", "place", "cell",
     *(name for name, _ in _SETTINGS.values()),
 )  # fmt: skip
 
@@ -174,6 +177,7 @@ def encode(spec: RunSpec, view: View) -> dict[str, str]:
         "why": view.why,
         "words": repair(view.words)[:WORDS_CAP],
         "place": view.order,
+        "cell": view.cell,
         "own": repair(view.own)[:PROMPT_CAP],
     }
     return query | {name: text for name, text in texts.items() if text}
@@ -221,6 +225,7 @@ def decode(query: Mapping[str, str], lang: str) -> Opened:
         why=read("why", _one_of(WHYS), ""),
         words=repair(query.get("words", ""))[:WORDS_CAP],
         order=read("place", _one_of(ORDERS), ""),
+        cell=read("cell", _one_of(CELLS), ""),
         **{name: read(name, _place, -1) for name in _PLACES},
     )
     return Opened(spec, view, tuple(dict.fromkeys(notes)))
