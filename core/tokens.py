@@ -25,6 +25,7 @@ from core.text.reader import (
     Encoded,
     Reader,
     Region,
+    Stretch,
     check_length,
     private_copy,
     repair,
@@ -75,6 +76,16 @@ class Vocabulary:
         """V: valid ids are 0 … V - 1."""
         return self._entries.size
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The library's tokenizer, which must not be changed."""
+        return self._entries.tokenizer
+
+    @property
+    def frame(self) -> tuple[tuple[int, ...], int]:
+        """What the tokenizer adds to every text: ids before it, and how many tokens after it."""
+        return tuple(self._reader.opening), self._reader.closing
+
     # --- text → tokens
 
     def encode(self, text: str, *, literal: bool = False) -> Encoded:
@@ -84,10 +95,8 @@ class Vocabulary:
         already begins with the tokenizer's own start token doesn't get a second one. The
         empty text may give no token at all. Raises Fault for a text above MAX_CHARACTERS.
         """
-        check_length(text)
-        clean = repair(text)
-        encoded = self._reader.read(clean, (0, len(clean)) if literal else (0, 0))
-        return self._noted(encoded, text, clean, literal)
+        clean, plain = self._wrapped(text, False, literal, None)
+        return self._noted(self._reader.read(clean, plain), text, clean, literal)
 
     def read(
         self, prompt: str, *, chat: bool = False, literal: bool = False, system: str | None = None
@@ -100,12 +109,29 @@ class Vocabulary:
         """
         if not chat:
             return self.encode(prompt, literal=literal)
+        text, plain = self._wrapped(prompt, chat, literal, system)
+        return self._noted(self._reader.read(text, plain), prompt, repair(prompt), literal)
+
+    def stretches(
+        self, prompt: str, *, chat: bool = False, literal: bool = False, system: str | None = None
+    ) -> tuple[str, tuple[Stretch, ...]]:
+        """The text of ``read``, cut where another tokenizer takes over. Raises Fault alike.
+
+        Most texts are one stretch; control strings read as plain text make it several.
+        """
+        return self._reader.stretches(*self._wrapped(prompt, chat, literal, system))
+
+    def _wrapped(
+        self, prompt: str, chat: bool, literal: bool, system: str | None
+    ) -> tuple[str, Region]:
+        """What is read, and the part of it in which control strings are plain text."""
         check_length(prompt)
         clean = repair(prompt)
+        if not chat:
+            return clean, (0, len(clean)) if literal else (0, 0)
         text = self.chat(clean, system=system)
         check_length(text)
-        plain = self._message(text, system) if literal else (0, 0)
-        return self._noted(self._reader.read(text, plain), prompt, clean, literal)
+        return text, self._message(text, system) if literal else (0, 0)
 
     def _noted(self, encoded: Encoded, typed: str, clean: str, literal: bool) -> Encoded:
         notes = encoded.notes

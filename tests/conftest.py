@@ -88,6 +88,12 @@ def smollm2(default_model):
 
 
 @pytest.fixture(scope="session")
-def gemma3():
+def gemma3_name():
+    """The name of the multilingual model, which is on this machine."""
+    return _fetched("gemma3-270m")
+
+
+@pytest.fixture(scope="session")
+def gemma3(gemma3_name):
     """The multilingual model, with sliding windows."""
-    return _engine(_fetched("gemma3-270m"))
+    return _engine(gemma3_name)

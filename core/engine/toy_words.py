@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from core.faults import Fault
+from core.text.reader import Stretch
 from core.tokens import Control, Encoded, Vocabulary, visible
 from core.trace import Token
 
@@ -63,6 +64,12 @@ class ToyVocabulary(Vocabulary):
             if len(self._others) > MOST_WORDS:
                 del self._others[next(iter(self._others))]
         return other
+
+    def stretches(
+        self, prompt: str, *, chat: bool = False, literal: bool = False, system: str | None = None
+    ) -> tuple[str, tuple[Stretch, ...]]:
+        """Always raises Fault: nothing was learned that could be played again."""
+        raise Fault("toy_no_merges")
 
     def control_spans(self, text: str) -> tuple[Control, ...]:
         """The end words in a text."""

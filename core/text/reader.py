@@ -48,6 +48,16 @@ class Control:
     id: int
 
 
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """A part of a text that one tokenizer reads in one go."""
+
+    span: Region
+    tokenizer: Tokenizer
+    control: int | None = None
+    """The id that the whole part stands for, where a chat template wrote a control string."""
+
+
 class Reader:
     """Reads texts with one tokenizer, which it never changes."""
 
@@ -93,6 +103,26 @@ class Reader:
             if back != text:
                 notes.append("text_changed")
         return Encoded(tuple(ids), back, tuple(notes))
+
+    def stretches(self, text: str, plain: Region = (0, 0)) -> tuple[str, tuple[Stretch, ...]]:
+        """The text that ``read`` hands to a tokenizer, and the parts that it is read in."""
+        text = self._spellable(text)
+        whole = (0, len(text))
+        encoding = _encode(self._tokenizer, text)
+        controls = self._controls(encoding) if plain[1] > plain[0] else ()
+        kept = [c for c in controls if c.stop <= plain[0] or c.start >= plain[1]]
+        if len(kept) == len(controls):
+            return text, (Stretch(whole, self._tokenizer),)
+        tokenizer = self._plain_tokenizer()
+        parts: list[Stretch] = []
+        position = 0
+        for control in kept:
+            parts.append(Stretch((position, control.start), tokenizer))
+            span = (control.start, control.stop)
+            parts.append(Stretch(span, tokenizer, control=control.id))
+            position = control.stop
+        parts.append(Stretch((position, len(text)), tokenizer))
+        return text, tuple(part for part in parts if part.span[1] > part.span[0])
 
     def _ids(self, text: str, plain: Region) -> tuple[list[int], str]:
         """The ids of ``text``, and the text that they spell."""
