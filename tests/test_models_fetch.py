@@ -17,7 +17,8 @@ from core.faults import Fault
 from core.models import cache, download, fetch
 from core.models.catalog import ModelEntry, Package, resolve, state_on_disk
 from core.models.load import load
-from core.models.tiny import MERGES, SPECIALS, tiny_of
+from core.models.tiny import tiny_of
+from core.models.tiny_text import MERGES, SPECIALS
 
 
 @pytest.fixture(autouse=True)

@@ -24,6 +24,9 @@ WANTED_JSON: Final = (
     "vocab.json",
     "chat_template.json",
 )
+TOKENIZER_FILES: Final = ("tokenizer.json", "config.json", "generation_config.json")
+TOKENIZER_LIMIT: Final = 100_000_000
+"""Bytes; the largest tokenizers known have 40 million."""
 
 
 def download(name: str, folder: Path, done: Callable[[float], None]) -> None:
@@ -32,19 +35,53 @@ def download(name: str, folder: Path, done: Callable[[float], None]) -> None:
     ``done(fraction)`` is called while they grow. Raises Fault when the model does not exist,
     is closed, has no safetensors, or cannot be reached.
     """
-    from huggingface_hub import HfApi, errors, snapshot_download  # noqa: PLC0415
-
-    try:
-        facts = HfApi().model_info(name, files_metadata=True, timeout=20)
-        wanted = {f.rfilename: f.size or 0 for f in facts.siblings or [] if _wanted(f.rfilename)}
+    with _faults(name):
+        revision, sizes = _listing(name)
+        wanted = {file: size for file, size in sizes.items() if _wanted(file)}
         if not any(file.endswith(".safetensors") for file in wanted):
             raise Fault("hub_without_safetensors", name=name)
         total = sum(wanted.values()) or 1
         check_space(name, total)
         with _watching(folder, total, done):
-            snapshot_download(
-                name, revision=facts.sha, local_dir=folder, allow_patterns=list(wanted)
-            )
+            _snapshot(name, revision, folder, list(wanted))
+
+
+def download_tokenizer(name: str, folder: Path) -> None:
+    """Fetch only what says how ``name`` reads text, a few megabytes, into ``folder``.
+
+    Raises Fault as ``download``, and for a model without a tokenizer.json of a sane size.
+    """
+    with _faults(name):
+        revision, sizes = _listing(name)
+        wanted = {file: sizes[file] for file in TOKENIZER_FILES if file in sizes}
+        if "tokenizer.json" not in wanted or sum(wanted.values()) > TOKENIZER_LIMIT:
+            raise Fault("hub_without_tokenizer", name=name)
+        check_space(name, sum(wanted.values()))
+        _snapshot(name, revision, folder, list(wanted))
+
+
+def _listing(name: str) -> tuple[str | None, dict[str, int]]:
+    """The newest revision of the model, and its files with their bytes."""
+    from huggingface_hub import HfApi  # noqa: PLC0415
+
+    facts = HfApi().model_info(name, files_metadata=True, timeout=20)
+    return facts.sha, {f.rfilename: f.size or 0 for f in facts.siblings or []}
+
+
+def _snapshot(name: str, revision: str | None, folder: Path, files: list[str]) -> None:
+    from huggingface_hub import snapshot_download  # noqa: PLC0415
+
+    snapshot_download(name, revision=revision, local_dir=folder, allow_patterns=files)
+    _tidy(folder)
+
+
+@contextmanager
+def _faults(name: str) -> Iterator[None]:
+    """Turn what goes wrong on the way to the hub into faults."""
+    from huggingface_hub import errors  # noqa: PLC0415
+
+    try:
+        yield
     except errors.GatedRepoError as error:
         raise Fault("hub_gated", name=name) from error
     except errors.RepositoryNotFoundError as error:
@@ -58,7 +95,6 @@ def download(name: str, folder: Path, done: Callable[[float], None]) -> None:
     except Exception as error:
         # The transport underneath has exceptions of its own, which change with its version.
         raise Fault("hub_unreachable", name=name) from error
-    _tidy(folder)
 
 
 def _wanted(file: str) -> bool:

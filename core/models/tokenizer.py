@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any, Final
 
 from tokenizers import Tokenizer
 
 from core.faults import Fault
+from core.models import cache, hub
 from core.models.catalog import ModelEntry, folder_of, state_on_disk
 from core.models.tiny_text import tiny_tokenizer
 
 MAX_TEMPLATE: Final = 200_000
+
+
+def tokenizer_folder(entry: ModelEntry) -> Path | None:
+    """The folder that holds the tokenizer of ``entry``: the model's, or that of a tokenizer
+    fetched alone. ``None``: it is not on this machine, or stands in no file."""
+    if entry.light:
+        return None
+    if state_on_disk(entry) == "ready":
+        return folder_of(entry)
+    alone = _alone(entry)
+    return alone if (alone / "tokenizer.json").is_file() else None
 
 
 def open_tokenizer(entry: ModelEntry) -> Tokenizer:
@@ -22,9 +36,37 @@ def open_tokenizer(entry: ModelEntry) -> Tokenizer:
     """
     if entry.kind == "tiny":
         return tiny_tokenizer()
-    if state_on_disk(entry) != "ready" or entry.kind == "toy":
+    folder = tokenizer_folder(entry)
+    if folder is None:
         raise Fault("not_fetched", name=entry.name)
-    return tokenizer_in(folder_of(entry), entry.name)
+    return tokenizer_in(folder, entry.name)
+
+
+def fetch_tokenizer(entry: ModelEntry) -> Path:
+    """Fetch the tokenizer of a hub model without its weights, and return its folder.
+
+    Raises Fault when the hub cannot be reached, or the model cannot be read.
+    """
+    found = tokenizer_folder(entry)
+    if found is not None:
+        return found
+    target = _alone(entry)
+    with cache.disk_faults(entry.name, hub.TOKENIZER_LIMIT):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".partial-", dir=target.parent))
+        try:
+            hub.download_tokenizer(entry.name, folder)
+            folder.chmod(0o755)
+            # two readers may have asked for it at once: either result will do
+            shutil.rmtree(target, ignore_errors=True)
+            folder.replace(target)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    return target
+
+
+def _alone(entry: ModelEntry) -> Path:
+    return cache.home() / "tokenizers" / entry.name.replace("/", "--")
 
 
 def tokenizer_in(folder: Path, name: str) -> Tokenizer:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from core.models.catalog import ModelEntry, folder_of
+from pathlib import Path
+
+from core.models.catalog import ModelEntry
 from core.models.tiny_text import CHAT_TEMPLATE, END
-from core.models.tokenizer import chat_template, facts_in, open_tokenizer
+from core.models.tokenizer import chat_template, facts_in, open_tokenizer, tokenizer_folder
 from core.tokens import Vocabulary
 
 
@@ -19,8 +21,8 @@ def open_vocabulary(entry: ModelEntry) -> Vocabulary:
         return open_toy(entry.path).vocabulary
     tokenizer = open_tokenizer(entry)
     if entry.kind == "tiny":
-        end = tokenizer.token_to_id(END)
-        return Vocabulary(tokenizer, end_ids=[end], chat_template=CHAT_TEMPLATE)
-    folder = folder_of(entry)
+        ends = [id for id in [tokenizer.token_to_id(END)] if id is not None]
+        return Vocabulary(tokenizer, end_ids=ends, chat_template=CHAT_TEMPLATE)
+    folder = tokenizer_folder(entry) or Path()
     size, end_ids = facts_in(folder)
     return Vocabulary(tokenizer, size=size, end_ids=end_ids, chat_template=chat_template(folder))
