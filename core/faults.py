@@ -11,6 +11,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+LONGEST = 200
+"""Characters of one value in a sentence; what was typed may be a whole book."""
 CATALOGUE = Path(__file__).resolve().parent.parent / "locales" / "en" / "fault.toml"
 
 
@@ -19,6 +21,15 @@ def _sentences() -> dict[str, str]:
     with CATALOGUE.open("rb") as file:
         table = tomllib.load(file)
     return {code: text for code, text in table.items() if isinstance(text, str)}
+
+
+def _short(value: object) -> object:
+    """The value itself, or the beginning of its text where that is endless."""
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except (ValueError, RecursionError):  # an integer, or a list, that Python refuses to print
+        return "…"
+    return value if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 class Fault(ValueError):  # noqa: N818 - the input is at fault, not the program
@@ -31,8 +42,8 @@ class Fault(ValueError):  # noqa: N818 - the input is at fault, not the program
 
     def __init__(self, code: str, **params: object) -> None:
         self.code = code
-        self.params = params
-        super().__init__(_sentences()[code].format(**params))
+        self.params = {name: _short(value) for name, value in params.items()}
+        super().__init__(_sentences()[code].format(**self.params))
 
 
 class NotReady(Fault):

@@ -312,6 +312,14 @@ BAD = [
     ("run x --model toy --json no/such/x.json", "The file 'no/such/x.json' cannot be written"),
     ("run x --model toy --json .", "The file '.' cannot be written (it is a folder)"),
     ("run x --model toy --chat", "This model comes without a chat template"),
+    ("run x --model toy --top-k=--", ""),
+    ("choose --probs=--", ""),
+    (f"run x --seed {'9' * 5000}", "seed must be a whole number, but it is '999"),
+    ("run x --model ~nobody-of-this-name/x", "There is no model in the folder '~nobody"),
+    ("run x --model toy:~nobody-of-this-name/x", "There is no file '~nobody"),
+    (f"run x --model {'é' * 300}", "There is no model 'éé"),
+    (f"run x --model toy:{'a/' * 1500}", "There is no file 'a/a/"),
+    (f"run x --model toy --json {'a' * 300}", "The file 'aaa"),
     ("choose", "One of the arguments --probs --logits is required"),
     ("choose --probs 1 --logits 1", "Argument --logits: not allowed with argument --probs"),
     ("choose --probs [0.5,0.2]", "The probabilities add up to 0.7, but they must add up to 1"),
@@ -333,6 +341,7 @@ def test_bad_input_exits_2_with_one_sentence(cli, line, said):
     assert (code, out) == (2, "")
     assert err.startswith(said), err
     assert err.count("\n") == 1
+    assert len(err) < 700
     assert "Traceback" not in err
 
 
@@ -413,6 +422,32 @@ def test_a_reader_who_leaves_early_is_no_error():
         process.stdout.close()
         assert process.wait(60) == 0
         assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("models >/dev/full", 1),
+        ("run x --model toy --json - >/dev/full", 1),
+        ("choose --probs 1 >&-", 1),
+        ("run x --model toy >&-", 1),
+        ("run x --model nope 2>&-", 0),
+        ("run x --model nope 2>/dev/full", 0),
+    ],
+)
+def test_a_full_or_closed_output_is_one_sentence(line, said):
+    if "/dev/full" in line and not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" -m core {line}', sys.executable],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == said
+    assert b"Traceback" not in done.stderr
 
 
 def test_control_c_ends_a_run_after_the_step_at_hand(cli, tmp_path, monkeypatch):

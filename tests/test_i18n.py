@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from core.faults import Fault
-from ui.i18n import HTML_LANG, LANGUAGES, LOCALES, catalog, guess
+from ui.i18n import HTML_LANG, LANGUAGES, LOCALES, catalog, guess, plain
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = ROOT / "lessons"
@@ -201,3 +201,20 @@ def test_the_scan_finds_what_is_wrong():
     assert complaints(asked, {"home.title": "{a} {b}"}) == ["x.py:2: home.title needs ['b']"]
     asked = Ask("x.py:3", r"home\..+_help", None)
     assert complaints(asked, {"home.top_help": "{a}"}) == []
+
+
+HOSTILE = "![i](http://example.org/x.png) [l](javascript:x) :red[r] $x$ **b** `c` <b> ~s~"
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_what_was_typed_stays_text_in_a_sentence(lang):
+    for code in ("unknown_model", "no_toy_file", "typed_item", "typed_negative"):
+        names = placeholders(catalog(lang).messages[f"fault.{code}"])
+        said = catalog(lang).fault(Fault(code, **dict.fromkeys(names, HOSTILE)))
+        assert plain(HOSTILE) in said
+        assert not re.search(r"(?<!\\)[\[\]$*`<~]", said), said
+
+
+def test_a_sentence_stays_short_whatever_was_typed():
+    for value in ("x" * 10**6, [0] * 10**6, 10**4000, 10**5000):
+        assert len(str(Fault("toy_end", value=value))) < 400

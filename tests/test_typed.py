@@ -127,3 +127,10 @@ def test_any_text_gives_a_distribution_or_a_sentence(kind, text):
     except Fault:
         return
     assert np.exp(typed.logits - typed.logits.max()).sum() >= 1
+
+
+def test_numbers_beyond_all_bounds_are_refused_in_words():
+    with pytest.raises(Fault) as caught:
+        parse("probabilities", "1e308, 1e308")
+    assert caught.value.code == "typed_sum"
+    assert not can_rescale("probabilities", "1e308, 1e308")

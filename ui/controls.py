@@ -6,7 +6,6 @@ itself the state, so a link, a component or another page may change the same val
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable
 from functools import cache
@@ -19,7 +18,7 @@ from core.faults import Fault
 from core.settings import MAX_NEW_LIMIT, MAX_SEED, STRATEGIES
 from core.text.reader import repair
 from ui import state
-from ui.i18n import LANGUAGES, Catalog
+from ui.i18n import LANGUAGES, Catalog, plain
 from ui.model_card import model_card, size
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -144,7 +143,7 @@ def _prompt(t: Catalog) -> None:
         st.toggle(
             t("frame.literal"),
             key=_show("w_literal", spec.literal),
-            help=_plain(t("frame.literal_help", strings=shown)),
+            help=plain(t("frame.literal_help", strings=shown)),
             on_change=_tell("w_literal", "literal"),
         )
     if spec.chat or state.has_chat(spec.model):
@@ -159,11 +158,6 @@ def _prompt(t: Catalog) -> None:
 def guess_chinese(text: str) -> bool:
     """Whether a text has at least two Chinese characters."""
     return sum("\u4e00" <= c <= "\u9fff" for c in text) >= 2
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+\-.!|$~:])", r"\\\1", text)
 
 
 def _decoding(t: Catalog) -> None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,24 @@ LANGUAGES: Final = {"en": "English", "zh": "简体中文"}
 HTML_LANG: Final = {"en": "en", "zh": "zh-Hans"}
 
 
+def plain(text: str) -> str:
+    """Text that Streamlit's Markdown shows as it is: no picture, link, colour, formula or icon."""
+    # (A dot inside a number makes neither a list nor an address.)
+    return re.sub(r"([\\`*_{}\[\]<>()#+\-!|$~:]|(?<!\d)\.|\.(?!\d))", r"\\\1", text)
+
+
+class _Typed(str):
+    """Text of a reader on its way into a sentence, quoted or not."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return plain(super().__repr__())
+
+    def __format__(self, spec: str) -> str:
+        return plain(super().__format__(spec))
+
+
 @dataclass(frozen=True)
 class Catalog:
     """``t("home.title")``: the message of that id in this language, placeholders filled."""
@@ -32,7 +51,9 @@ class Catalog:
         return text.format(**params) if params else text
 
     def fault(self, fault: Fault) -> str:
-        return self("fault." + fault.code, **fault.params)
+        """The sentence as Markdown; whatever was typed stands in it as it was typed."""
+        params = {n: _Typed(v) if isinstance(v, str) else v for n, v in fault.params.items()}
+        return self("fault." + fault.code, **params)
 
     def area(self, area: str) -> dict[str, str]:
         """All messages of one area, without the prefix: the strings for a component."""

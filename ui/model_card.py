@@ -10,7 +10,7 @@ from core.engine.store import BUSY, ModelState
 from core.faults import Fault
 from core.models.catalog import CATALOGUE, ModelEntry, resolve, terms_text
 from ui import state
-from ui.i18n import Catalog
+from ui.i18n import Catalog, plain
 
 OWN: Final = "own"
 """The entry of the list that opens the field for another model."""
@@ -85,7 +85,7 @@ def _busy(t: Catalog, entry: ModelEntry) -> None:
         if found.status not in BUSY:
             st.rerun(scope="app")
         key = "frame.model_loading" if found.status == "loading" else "frame.model_fetching"
-        st.progress(found.progress or 0.0, text=t(key, model=entry.title))
+        st.progress(found.progress or 0.0, text=t(key, model=plain(entry.title)))
 
     watch()
 
@@ -115,7 +115,7 @@ def _ready(t: Catalog, entry: ModelEntry) -> None:
 def _absent(t: Catalog, entry: ModelEntry) -> None:
     download = size(entry.bytes_download) if entry.bytes_download else t("frame.size_unknown")
     licence = entry.licence or t("frame.licence_unknown")
-    st.info(t("frame.model_absent", model=entry.title, download=download, licence=licence))
+    st.info(t("frame.model_absent", model=plain(entry.title), download=download, licence=licence))
     accepted = True
     if entry.needs_terms:
         _terms(t, entry)
@@ -143,7 +143,7 @@ def _terms(t: Catalog, entry: ModelEntry) -> None:
 
 def _failed(t: Catalog, entry: ModelEntry, found: ModelState) -> None:
     reason = t.fault(found.fault) if found.fault else ""
-    st.error(t("frame.model_failed", model=entry.title, reason=reason))
+    st.error(t("frame.model_failed", model=plain(entry.title), reason=reason))
     st.button(
         t("frame.model_retry"),
         on_click=state.request,

@@ -6,10 +6,13 @@ readers and bounded: models in the store, forwards in their engine, choices in a
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 
@@ -31,9 +34,12 @@ _PLACE: Final = "place"
 _WRITTEN: Final = "written"
 _CHANGED: Final = "changed"
 """Set from a change of the place until the address bar says so."""
-CHOICES: Final = 100_000
-"""Slim choices remembered for all readers; each is a few numbers."""
+CHOICE_BYTES: Final = 64_000_000
+"""For the slim choices remembered for all readers: a few numbers, and the ids they follow."""
 LENS_BYTES: Final = 32_000_000
+_NUMBERS: Final[WeakKeyDictionary[Engine, int]] = WeakKeyDictionary()
+_COUNT: Final = itertools.count()
+_NUMBERING: Final = threading.Lock()
 IN_CLASS: Final = os.environ.get("TOKEN_BY_TOKEN_CLASS", "") not in ("", "0")
 """Started for a class: many readers on the network, who are not the owner of the machine."""
 
@@ -54,7 +60,7 @@ def request(name: str, *, accept_terms: bool = False, retry: bool = False) -> No
 
 @st.cache_resource(show_spinner=False)
 def _choices() -> ByteLRU[Any, Choice]:
-    return ByteLRU(CHOICES)
+    return ByteLRU(CHOICE_BYTES)
 
 
 @st.cache_resource(show_spinner=False)
@@ -157,15 +163,22 @@ def engine_for(spec: RunSpec) -> Engine | None:
     return recorded if spec.model == recorded.info.name else None
 
 
-def remembered_choice(forward: Forward, settings: Settings, step: int, model: str) -> Choice:
+def _number(engine: Engine) -> int:
+    """What tells engines apart in a memo. Two files of one name are two models, a table that
+    was edited and opened again is a third, and a stored run is not the model."""
+    with _NUMBERING:
+        return _NUMBERS.setdefault(engine, next(_COUNT))
+
+
+def remembered_choice(forward: Forward, settings: Settings, step: int, engine: Engine) -> Choice:
     """The slim choice, from the memo if anyone has made it before."""
     plain = replace(settings, forced=(), max_new=1)
-    key = (model, forward.ids, forward.start, plain, step, settings.forced_at(step))
+    key = (_number(engine), forward.ids, forward.start, plain, step, settings.forced_at(step))
     memo = _choices()
     found = memo.get(key)
     if found is None:
         found = choose(forward.logits, settings, step=step, with_stages=False)
-        memo.put(key, found, 1)
+        memo.put(key, found, 1000 + 8 * len(forward.ids))
     return found
 
 
@@ -177,7 +190,7 @@ def generation(
     def decide(forward: Forward, settings: Settings, step: int) -> Choice:
         # A cancel point: Streamlit stops an outdated script at the next touch of its state.
         st.session_state.get(_PLACE)
-        return remembered_choice(forward, settings, step, engine.info.name)
+        return remembered_choice(forward, settings, step, engine)
 
     return run(engine, spec, steps=made, decide=decide, on_step=on_step)
 
@@ -195,7 +208,7 @@ def lens(engine: Engine, trace: StepTrace) -> Lens | None:
     try:
         if isinstance(engine, RecordedEngine):
             return engine.lens(trace.forward, trace.choice.id)
-        key = (engine.info.name, trace.forward.ids, trace.forward.start, trace.choice.id)
+        key = (_number(engine), trace.forward.ids, trace.forward.start, trace.choice.id)
         memo = _lenses()
         found = memo.get(key)
         if found is None:

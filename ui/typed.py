@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn
 
@@ -111,7 +112,7 @@ def can_rescale(kind: Kind, text: str) -> bool:
         numbers = [number for _, number in read(text)]
     except Fault:
         return False
-    total = math.fsum(numbers) if all(map(math.isfinite, numbers)) else math.inf
+    total = _total(numbers) if all(map(math.isfinite, numbers)) else math.inf
     return LEAST <= len(numbers) <= MOST and min(numbers) >= 0 and 0 < total < math.inf
 
 
@@ -154,11 +155,18 @@ def _label(label: str, index: int) -> str:
     return (chr(64 + first) if first else "") + chr(65 + second)
 
 
+def _total(numbers: Iterable[float]) -> float:
+    try:
+        return math.fsum(numbers)
+    except OverflowError:  # it refuses a sum beyond the largest float
+        return math.inf
+
+
 def _check_probabilities(labels: tuple[str, ...], numbers: tuple[float, ...]) -> None:
     for label, number in zip(labels, numbers, strict=True):
         if not 0 <= number < math.inf:
             raise Fault("typed_negative", label=label, value=number)
-    total = math.fsum(numbers)
+    total = _total(numbers)
     if total == 0:
         raise Fault("logits_all_impossible")
     if abs(total - 1) > TOLERANCE:

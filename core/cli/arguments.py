@@ -6,7 +6,7 @@ Every fault of the reader's ends as one sentence; argparse's own are turned into
 from __future__ import annotations
 
 import argparse
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from core.faults import Fault
 from core.settings import STAGE_NAMES, STRATEGIES, RunSpec, Settings, StageName
@@ -17,6 +17,14 @@ MAX_TOP: Final = 1_000_000
 
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises Fault instead of printing its usage."""
+
+    def parse_args(self, *args: Any, **kwargs: Any) -> Any:
+        """As in argparse, whose older versions read ``--top-k=--`` as an empty list."""
+        typed = super().parse_args(*args, **kwargs)
+        for name, value in vars(typed).items():
+            if isinstance(value, list) and name != "force":
+                self.error(f"--{name.replace('_', '-')} needs a value")
+        return typed
 
     def error(self, message: str) -> NoReturn:
         said = " ".join(message.split())

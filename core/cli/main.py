@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
+import errno
 import sys
 from collections.abc import Callable, Sequence
 
 from core.cli import arguments, commands
 from core.cli.inspect import inspect
-from core.cli.output import any_terminal
+from core.cli.output import any_terminal, check_screen, say, silence
 from core.faults import Fault
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What writing to a redirected stdout may end in."""
 Command = Callable[[argparse.Namespace], None]
 COMMANDS: dict[str, Command] = {
     "models": commands.models,
@@ -24,15 +26,21 @@ COMMANDS: dict[str, Command] = {
 def main(argv: Sequence[str]) -> int:
     any_terminal()
     try:
+        check_screen()
         typed = arguments.parser().parse_args(argv)
         COMMANDS[typed.command](typed)
         sys.stdout.flush()
     except Fault as fault:
-        print(fault, file=sys.stderr)
+        say(fault)
         return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader (`| head`) has seen enough; the interpreter must not flush again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)  # the reader (`| head`) has seen enough
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        silence(sys.stdout)
+        say(Fault("screen_unwritable", reason=error.strerror))
+        return 2
     return 0

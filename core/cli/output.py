@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from core.faults import Fault
 
@@ -29,7 +29,11 @@ def check_target(target: str | None) -> None:
         return
     path = Path(target or "")
     folder = path.parent
-    if path.is_dir():
+    try:
+        kind = "a folder" if path.is_dir() else "a file"
+    except OSError as error:  # too long a name, a folder that may not be looked into
+        raise Fault("json_unwritable", name=target, reason=error.strerror) from None
+    if kind == "a folder":
         reason = "it is a folder"
     elif not folder.is_dir():
         reason = "its folder does not exist"
@@ -58,3 +62,24 @@ def any_terminal() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def check_screen() -> None:
+    """Have a stderr at all; raise Fault where there is no stdout (``>&-``)."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
+    if sys.stdout is None:
+        raise Fault("screen_unwritable", reason="it is closed")
+
+
+def say(sentence: object) -> None:
+    """One line on stderr; where that is not possible either, the exit code has to do."""
+    try:
+        print(sentence, file=sys.stderr, flush=True)
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Let what could not be written go, so that the interpreter doesn't try it again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

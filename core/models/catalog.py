@@ -162,7 +162,7 @@ def resolve(name: str, *, local: bool = True) -> ModelEntry:
         raise Fault("unknown_model", name=name[:80], allowed=", ".join(CATALOGUE))
     if name.startswith(TOY_PREFIX):
         return _toy_file(name, local)
-    if local and (Path(name).expanduser() / "config.json").is_file():
+    if local and _is_file(name, "config.json"):
         return _folder(name)
     # The hub allows neither; "--" would also make two ids share one folder.
     if HUB_ID.fullmatch(name) and ".." not in name and "--" not in name:
@@ -180,12 +180,22 @@ def resolve(name: str, *, local: bool = True) -> ModelEntry:
     raise Fault("unknown_model", name=name, allowed=", ".join(CATALOGUE))
 
 
+def _is_file(*parts: str) -> bool:
+    """Whether such a file is there and may be seen; any text will do."""
+    try:
+        return Path(*parts).expanduser().is_file()
+    except (OSError, RuntimeError, ValueError):
+        # Too long a name, a folder that is closed to us, a ~user whom nobody knows.
+        return False
+
+
 def _toy_file(name: str, local: bool) -> ModelEntry:
     if not local:
         raise Fault("local_model_refused", name=name)
-    path = Path(name.removeprefix(TOY_PREFIX)).expanduser()
-    if not path.is_file():
-        raise Fault("no_toy_file", name=str(path))
+    typed = name.removeprefix(TOY_PREFIX)
+    if not _is_file(typed):
+        raise Fault("no_toy_file", name=typed)
+    path = Path(typed).expanduser()
     return ModelEntry(name, path.stem, "toy", parameters=0, path=path)
 
 
