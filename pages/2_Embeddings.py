@@ -1,0 +1,24 @@
+"""Embeddings: tokens become vectors, and their order gets in."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ui.context import Context
+from ui.embeddings import lookup, reading, sums
+from ui.frame import page
+from ui.positions import order, positions
+
+
+def body(context: Context) -> None:
+    found = reading(context)
+    if found is None:
+        st.info(context.t("embeddings.no_vectors"))
+        return
+    lookup(found)
+    sums(found)
+    positions(found)
+    order(found)
+
+
+page("embeddings", body)
