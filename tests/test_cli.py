@@ -489,8 +489,10 @@ def test_fetching_shows_a_progress_line_and_the_terms_first(cli, tmp_path, monke
     monkeypatch.setattr(commands, "state_on_disk", lambda entry: "absent")
     code, out, err = cli("models", "fetch", "gemma3-270m")
     assert (code, out) == (0, f"gemma3-270m is ready in {tmp_path}\n")
-    terms, *progress = err.splitlines()
-    assert terms.startswith("gemma3-270m comes under Gemma Terms of Use (https://ai.google.dev/")
+    assert err.startswith("Gemma Terms of Use\n")
+    assert "you agree to be bound by" in err
+    after = err[err.index("gemma3-270m comes under Gemma Terms of Use (https://ai.google.dev/") :]
+    progress = after.splitlines()[1:]
     assert progress[0] == "gemma3-270m: downloading, 0 %"
     assert progress[5:7] == ["gemma3-270m: converting, 50 %", "gemma3-270m: converting, 60 %"]
     assert len(progress) == 11

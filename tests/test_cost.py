@@ -27,7 +27,8 @@ def test_the_estimate_is_what_the_records_hold(tiny):
 
 
 def test_maps_that_are_too_large_are_left_out(tiny, monkeypatch):
-    monkeypatch.setattr(costs, "ATTENTION_LIMIT", 4 * tiny.info.layers * tiny.info.heads * 10**2)
+    limit = 4 * tiny.info.layers * tiny.info.heads * 10**2
+    monkeypatch.setenv("TOKEN_BY_TOKEN_ATTENTION_MB", str(limit / 1e6))
     assert tiny.forward(range(10)).attention is not None
     long = tiny.forward(range(11))
     assert long.attention is None
@@ -42,6 +43,15 @@ def test_a_prompt_that_does_not_fit_gets_a_sentence(tiny, tokens, code):
     assert caught.value.code == code
     if tokens:
         assert str(costs.prompt_limit(tiny.info)) in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["abc", "0", "-3", "nan", "inf", "1e12"])
+def test_a_limit_that_is_no_number_gets_a_sentence(tiny, monkeypatch, value):
+    monkeypatch.setenv("TOKEN_BY_TOKEN_MAX_PROMPT", value)
+    with pytest.raises(Fault) as caught:
+        costs.prompt_limit(tiny.info)
+    assert caught.value.code == "bad_limit"
+    assert "TOKEN_BY_TOKEN_MAX_PROMPT" in str(caught.value)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from collections import namedtuple
 
 import pytest
 
@@ -46,8 +47,55 @@ def test_a_taken_port_is_one_sentence():
             command, cwd=serve.ROOT, capture_output=True, text=True, check=False, timeout=60
         )
     assert ended.returncode == 1
-    sentence = f"Port {port} is taken by another program. Try: make run PORT={port + 1}\n"
+    another = port + 1 if port < 65535 else 8501
+    sentence = f"Port {port} is taken by another program; choose another one, such as {another}.\n"
     assert ended.stdout == sentence
+
+
+@pytest.mark.parametrize("port", ["0", "-5", "99999", "abc", "", "8501.5", "٨٥٠١" * 3])
+def test_a_port_that_is_none_is_one_sentence(port):
+    command = [sys.executable, "-m", "tools.serve", f"--port={port}"]
+    ended = subprocess.run(
+        command, cwd=serve.ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == 2
+    assert ended.stdout.count("\n") == 1
+    assert "from 1 to 65535" in ended.stdout
+    assert ended.stderr == ""
+
+
+def test_a_port_of_the_system_is_one_sentence(monkeypatch):
+    def bind(self, address):
+        raise PermissionError
+
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    assert serve.refused(80, False).startswith("Port 80 is for the system only")
+
+
+def test_every_interface_counts_for_a_room(monkeypatch):
+    """A laptop that is the room's hotspot: its other address is the one that matters."""
+    Address = namedtuple("Address", "family address")
+    found = {
+        "lo": [Address(socket.AF_INET, "127.0.0.1")],
+        "wlan0": [Address(socket.AF_INET, "10.42.0.1"), Address(socket.AF_INET6, "fe80::1")],
+        "eth0": [Address(socket.AF_INET, "203.0.113.7")],
+    }
+    monkeypatch.setattr(serve.psutil, "net_if_addrs", lambda: found)
+    assert {"10.42.0.1", "203.0.113.7"} <= set(serve.room_addresses())
+
+
+def test_no_address_of_this_computer_is_asked_for_outside(monkeypatch):
+    from streamlit import net_util
+
+    from ui.offline import no_lookups
+
+    def asked(*_, **__):
+        pytest.fail("an outside service was asked")
+
+    monkeypatch.setattr(net_util, "_make_blocking_http_get", asked)
+    monkeypatch.setattr(net_util, "_external_ip", None)
+    no_lookups()
+    assert net_util.get_external_ip() == "127.0.0.1"
 
 
 def luminance(colour: str) -> float:

@@ -14,38 +14,43 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
+from streamlit.web.cli import main as streamlit
+
 from core.models.catalog import DEFAULT, resolve, state_on_disk
+from ui.offline import no_lookups
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def is_free(address: str, port: int) -> bool:
+    """Whether a server may listen there. Raises PermissionError where only root may."""
     with socket.socket() as probe:
         # A port that a stopped server left in TIME_WAIT is free for Streamlit as well.
         if os.name != "nt":
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
+        except PermissionError:
+            raise
         except OSError:
             return False
     return True
 
 
 def room_addresses() -> list[str]:
-    """IPv4 addresses at which others on the local network reach this computer, best first.
+    """IPv4 addresses at which others reach this computer, the likeliest first.
 
-    Connecting a UDP socket sends nothing; it asks the system which way it would go.
+    All interfaces count: a laptop that is itself the room's hotspot is reached by another
+    address than the one it uses for the internet. (Connecting a UDP socket sends nothing; it
+    asks the system which way it would go.)
     """
     found: list[str] = []
-    for target in ("192.0.2.1", "10.255.255.255", "172.31.255.255", "192.168.255.255"):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.connect((target, 9))
-            except OSError:
-                continue
-            found.append(probe.getsockname()[0])
-    with contextlib.suppress(OSError):
-        found += socket.gethostbyname_ex(socket.gethostname())[2]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect(("192.0.2.1", 9))
+        found.append(probe.getsockname()[0])
+    for addresses in psutil.net_if_addrs().values():
+        found += [a.address for a in addresses if a.family == socket.AF_INET]
     return [a for a in dict.fromkeys(found) if not a.startswith("127.")]
 
 
@@ -57,7 +62,7 @@ def fetch_default_model() -> None:
     if subprocess.run(fetch, cwd=ROOT, check=False).returncode:
         print(
             f"The model {DEFAULT} could not be fetched, so the app starts without it and shows a "
-            "stored run; fetch it later in the app or with 'make models'.",
+            "stored run; fetch it later in the sidebar of the app.",
             flush=True,
         )
 
@@ -82,23 +87,48 @@ def has_screen() -> bool:
 
 def announce(port: int, room: list[str] | None) -> None:
     print(f"\n  Token by Token: http://localhost:{port}", flush=True)
-    if room is not None:
-        for address in room:
-            print(f"  For the class:  http://{address}:{port}", flush=True)
-        if not room:
-            print("  No address on a local network was found: is this computer connected?")
+    for address in room or ():
+        print(f"  For the class:  http://{address}:{port}", flush=True)
+    if room:
         print("  Everybody on this network can now open it, without a password.")
+    elif room is not None:
+        print("  No address on a local network was found: connect this computer and start again.")
     print("  Stop it with Ctrl+C.\n", flush=True)
+
+
+def a_port(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 65535:
+        raise ValueError(text)
+    return number
+
+
+def refused(port: int, everywhere: bool) -> str | None:
+    """Why no server can listen on the port, in a sentence; ``None``: it can."""
+    try:
+        if is_free("0.0.0.0" if everywhere else "127.0.0.1", port):
+            return None
+    except PermissionError:
+        return f"Port {port} is for the system only; choose one from 1024 on, such as 8501."
+    another = port + 1 if port < 65535 else 8501
+    return f"Port {port} is taken by another program; choose another one, such as {another}."
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--port", default="8501")
     parser.add_argument("--class", dest="room", action="store_true", help="open it to the network")
     choice = parser.parse_args()
-    if not is_free("0.0.0.0" if choice.room else "127.0.0.1", choice.port):
-        another = choice.port + 1
-        print(f"Port {choice.port} is taken by another program. Try: make run PORT={another}")
+    try:
+        port = a_port(choice.port)
+    except ValueError:
+        print(
+            f"The port {choice.port!r} is not a number from 1 to 65535; choose one, such as 8501."
+        )
+        return 2
+    problem = refused(port, choice.room)
+    if problem:
+        print(problem)
         return 1
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     if choice.room:
@@ -106,13 +136,11 @@ def main() -> int:
         os.environ["TOKEN_BY_TOKEN_CLASS"] = "1"
     fetch_default_model()
     room = room_addresses() if choice.room else None
-    announce(choice.port, room)
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", *options(choice.port, room)]
-    command.append(f"--server.headless={str(not has_screen()).lower()}")
+    announce(port, room)
     os.chdir(ROOT)
-    if os.name == "nt":
-        return subprocess.run(command, check=False).returncode
-    os.execv(sys.executable, command)
+    no_lookups()
+    headless = f"--server.headless={str(not has_screen()).lower()}"
+    return int(streamlit(["run", "app.py", *options(port, room), headless], prog_name="streamlit"))
 
 
 if __name__ == "__main__":

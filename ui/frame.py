@@ -23,16 +23,21 @@ from ui import link, state
 from ui.components.page_tools import page_tools
 from ui.components.strip import strip
 from ui.context import Context
-from ui.controls import sidebar
+from ui.controls import prompt_here, sidebar
 from ui.i18n import Catalog, catalog
 from ui.model_card import waiting
+from ui.offline import no_lookups
 from ui.session import Place
 
+no_lookups()
 ROOT: Final = Path(__file__).resolve().parent.parent
 PATIENCE: Final = 0.5
 """Seconds after which a computation shows its progress."""
 LESSONS: Final = ROOT / "lessons"
+LOOKS: Final = ROOT / "ui" / "components" / "css" / "page.css"
 LOGOS: Final = {"en": ROOT / "ui" / "logo.svg", "zh": ROOT / "ui" / "logo_zh.svg"}
+SIDEBAR: Final = 280
+"""Pixels; every pixel less lets the page fit a smaller projector."""
 _log = logging.getLogger(__name__)
 
 
@@ -44,8 +49,12 @@ def page(name: str, body: Body) -> None:
     state.read_link()
     t = catalog(state.place().view.lang)
     st.set_page_config(
-        page_title=f"{t(f'{name}.title')} · {t('frame.product')}", page_icon="🔡", layout="wide"
+        page_title=f"{t(f'{name}.title')} · {t('frame.product')}",
+        page_icon="🔡",
+        layout="wide",
+        initial_sidebar_state=SIDEBAR,
     )
+    st.html(LOOKS)
     st.session_state.pop("whole_page", None)
     st.logo(str(LOGOS[t.lang]), size="large")
     with st.sidebar:
@@ -66,7 +75,7 @@ def _story(name: str, body: Body) -> None:
             st.caption(context.recorded)
         body(context)
     except NotReady:
-        waiting(t)
+        waiting(t, state.place().spec.model)
     except Fault as fault:
         st.error(t.fault(fault))
     except Exception:
@@ -77,11 +86,13 @@ def _story(name: str, body: Body) -> None:
 
 
 def _heading(t: Catalog, name: str) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"### {t(f'{name}.title')}")
-        here = state.place()
-        page_tools(t, link.encode(here.spec, here.view))
-    st.caption(t(f"{name}.intro"))
+    here = state.place()
+    with st.container(gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center", key="heading"):
+            st.markdown(f"### {t(f'{name}.title')}")
+            prompt_here(t)
+            page_tools(t, link.encode(here.spec, here.view))
+        st.caption(t(f"{name}.intro"))
     if link.too_long(here.spec, here.view):
         st.caption(t("frame.link_capped", cap=link.PROMPT_CAP))
     notes = st.session_state.get("notes")
@@ -124,7 +135,10 @@ def _run(t: Catalog, engine: Engine, here: Place) -> Generation:
 def _where_from(t: Catalog, engine: Engine) -> str | None:
     if not isinstance(engine, RecordedEngine):
         return None
-    return t("frame.recorded", model=engine.info.name, date=engine.about["date"])
+    name = engine.info.name
+    absent = state.store().state(name).status == "absent"
+    key = "frame.recorded_absent" if absent else "frame.recorded"
+    return t(key, model=name, date=engine.about["date"])
 
 
 def _lesson(t: Catalog, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final
 
 import streamlit as st
@@ -33,10 +34,9 @@ def model_card(t: Catalog) -> None:
     )
     if st.session_state["w_model"] == OWN:
         _own(t)
-    try:
+    # A name that is no model gets its sentence on the page.
+    with contextlib.suppress(Fault):
         _state(t, chosen)
-    except Fault as fault:
-        st.error(t.fault(fault))
 
 
 def _title(t: Catalog, name: object) -> str:
@@ -113,15 +113,16 @@ def _ready(t: Catalog, entry: ModelEntry) -> None:
 
 
 def _absent(t: Catalog, entry: ModelEntry) -> None:
-    download = size(entry.bytes_download) if entry.bytes_download else t("frame.size_unknown")
+    download = size(entry.bytes_download) if entry.bytes_download else ""
     licence = entry.licence or t("frame.licence_unknown")
-    st.info(t("frame.model_absent", model=plain(entry.title), download=download, licence=licence))
+    words = {"model": plain(entry.title), "download": download, "licence": licence}
+    st.info(t("frame.model_absent" if download else "frame.model_absent_hub", **words))
     accepted = True
     if entry.needs_terms:
         _terms(t, entry)
         accepted = st.checkbox(t("frame.model_terms", licence=licence), key=f"terms_{entry.name}")
     st.button(
-        t("frame.model_fetch", download=download),
+        t("frame.model_fetch", download=download).strip(),
         on_click=state.request,
         args=(entry.name,),
         kwargs={"accept_terms": accepted},
@@ -153,10 +154,18 @@ def _failed(t: Catalog, entry: ModelEntry, found: ModelState) -> None:
     )
 
 
-def waiting(t: Catalog) -> None:
-    """Said in place of a run that nobody can compute yet, with a way to see the stored one."""
-    st.info(t("frame.waiting"))
+def waiting(t: Catalog, name: str) -> None:
+    """Said in place of a run that nobody can compute yet; goes on by itself when it can."""
+    absent = state.store().state(name).status == "absent"
+    st.info(t("frame.waiting_absent" if absent else "frame.waiting"))
     st.button(t("frame.show_recorded"), on_click=state.show_recorded, key="show_recorded")
+
+    @st.fragment(run_every=POLL)
+    def watch() -> None:
+        if state.store().state(name).status == "ready":
+            st.rerun(scope="app")
+
+    watch()
 
 
 def size(count: int) -> str:

@@ -157,7 +157,11 @@ def listener(key: str) -> Callable[[], None]:
 def engine_for(spec: RunSpec) -> Engine | None:
     """Who answers: the model, or the stored run of it until it is ready, or nobody yet."""
     models = store()
-    if models.state(spec.model).status == "ready":
+    found = models.state(spec.model)
+    if found.message == "on_disk":
+        # Let go for other models, or not asked for yet.
+        found = models.request(spec.model)
+    if found.status == "ready":
         return models.engine(spec.model)
     recorded = recorded_engine()
     return recorded if spec.model == recorded.info.name else None

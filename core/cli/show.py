@@ -12,7 +12,7 @@ from typing import Any, Final
 from core.decode import Stopped, bits, probabilities
 from core.decode.candidates import columns, top_ids
 from core.engine.protocol import Engine
-from core.models.catalog import ModelEntry
+from core.models.catalog import ModelEntry, terms_text
 from core.trace import Choice, Generation, StepTrace
 
 OnStep = Callable[[StepTrace], None]
@@ -162,9 +162,11 @@ def _megabytes(count: int | None) -> str:
 
 def terms(entry: ModelEntry) -> None:
     """Whose terms fetching accepts, said before it starts."""
-    licence = entry.licence or "the licence on its page"
+    text = terms_text(entry)
+    if text:
+        print(text, file=sys.stderr)
+    licence = entry.licence or "the licence that its page names"
     print(
-        f"{entry.name} comes under {licence} ({entry.licence_url}); fetching it means accepting "
-        "them.",
+        f"{entry.name} comes under {licence} ({entry.licence_url}); to fetch it is to accept this.",
         file=sys.stderr,
     )

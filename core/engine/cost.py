@@ -5,18 +5,16 @@ All figures are computed from the model's shapes, in bytes; nothing here is meas
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from typing import Final
 
 from core.faults import Fault
+from core.limits import limit, megabytes
 from core.trace import Capture, ModelInfo
 
-MB: Final = 1_000_000
-ATTENTION_LIMIT: Final = int(os.environ.get("TOKEN_BY_TOKEN_ATTENTION_MB", "320")) * MB
-"""Attention maps of a prompt are kept up to this size: 541 tokens of SmolLM2-135M."""
-PROMPT_LIMIT: Final = int(os.environ.get("TOKEN_BY_TOKEN_MAX_PROMPT", "1024"))
-"""Longest prompt in tokens, so that one reader cannot hold up a class."""
+
+def attention_limit() -> int:
+    """Bytes up to which the attention maps of a prompt are kept: 544 tokens of SmolLM2-135M."""
+    return megabytes("TOKEN_BY_TOKEN_ATTENTION_MB", 320)
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def cost(info: ModelInfo, prompt: int, new: int) -> Cost:
     """The cost of reading ``prompt`` tokens and choosing ``new`` more."""
     stop = prompt + new
     at_prompt = attention_bytes(info, 0, prompt)
-    kept = at_prompt <= ATTENTION_LIMIT
+    kept = at_prompt <= attention_limit()
     later = sum(attention_bytes(info, p, p + 1) for p in range(prompt, stop - 1)) if new else 0
     width = 4 * info.width
     return Cost(
@@ -71,15 +69,18 @@ def fitting_capture(info: ModelInfo, start: int, stop: int, capture: Capture) ->
     neurons = 3 * 4 * layers * (stop - start) * info.intermediate
     return replace(
         capture,
-        attention=capture.attention and size <= ATTENTION_LIMIT,
-        scores=capture.scores and 2 * size <= ATTENTION_LIMIT,
-        neurons=capture.neurons and neurons <= ATTENTION_LIMIT,
+        attention=capture.attention and size <= attention_limit(),
+        scores=capture.scores and 2 * size <= attention_limit(),
+        neurons=capture.neurons and neurons <= attention_limit(),
     )
 
 
 def prompt_limit(info: ModelInfo) -> int:
-    """Most prompt tokens that are read: room for one new token stays in the context."""
-    return min(info.context - 1, PROMPT_LIMIT)
+    """Most prompt tokens that are read, so that one reader cannot hold up a class.
+
+    Room for one new token stays in the context.
+    """
+    return min(info.context - 1, int(limit("TOKEN_BY_TOKEN_MAX_PROMPT", 1024)))
 
 
 def check_prompt(info: ModelInfo, tokens: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -22,12 +21,11 @@ from core.engine.memory import ByteLRU, Ids, PrefixCache
 from core.engine.probes import Probes
 from core.engine.traced import Recorder, instrument, parts_of, recording, without_heads
 from core.faults import Fault
+from core.limits import megabytes
 from core.models.load import LoadedModel
 from core.tokens import Vocabulary
 from core.trace import Capture, Edit, Forward, ModelInfo
 
-MEMO_BYTES: Final = int(os.environ.get("TOKEN_BY_TOKEN_MEMO_MB", "768")) * 1_000_000
-KV_BYTES: Final = int(os.environ.get("TOKEN_BY_TOKEN_KV_MB", "512")) * 1_000_000
 PLAIN: Final = Capture(attention=False)
 
 
@@ -39,8 +37,10 @@ class LocalEngine(Probes):
     """
 
     def __init__(
-        self, loaded: LoadedModel, *, memo_bytes: int = MEMO_BYTES, kv_bytes: int = KV_BYTES
+        self, loaded: LoadedModel, *, memo_bytes: int | None = None, kv_bytes: int | None = None
     ) -> None:
+        memo = megabytes("TOKEN_BY_TOKEN_MEMO_MB", 768) if memo_bytes is None else memo_bytes
+        kv = megabytes("TOKEN_BY_TOKEN_KV_MB", 512) if kv_bytes is None else kv_bytes
         self._model = loaded.model
         self._info = loaded.info
         self._vocabulary = Vocabulary(
@@ -55,8 +55,8 @@ class LocalEngine(Probes):
         self._parts = parts
         instrument(self._model, parts)
         self._lock = threading.Lock()
-        self._memo: ByteLRU[tuple[tuple[int, Edit], Ids, Capture], Forward] = ByteLRU(memo_bytes)
-        self._prefixes = PrefixCache(kv_bytes)
+        self._memo: ByteLRU[tuple[tuple[int, Edit], Ids, Capture], Forward] = ByteLRU(memo)
+        self._prefixes = PrefixCache(kv)
 
     @property
     def info(self) -> ModelInfo:

@@ -153,8 +153,9 @@ CATALOGUE: Final = {entry.name: entry for entry in (SMOLLM2, GEMMA3, TINY, TOY)}
 def resolve(name: str, *, local: bool = True) -> ModelEntry:
     """The model of that name: of the catalogue, ``toy:FILE``, a folder, or a hub id.
 
-    ``local=False`` refuses names that read a file or folder of this machine: for names that
-    come from somebody else, over the network. Raises Fault for any other text.
+    ``local=False`` refuses names that read a file or folder of this machine, or that would
+    download to it: for names that come from somebody else, over the network. Raises Fault
+    for any other text.
     """
     if name in CATALOGUE:
         return CATALOGUE[name]
@@ -166,6 +167,8 @@ def resolve(name: str, *, local: bool = True) -> ModelEntry:
         return _folder(name)
     # The hub allows neither; "--" would also make two ids share one folder.
     if HUB_ID.fullmatch(name) and ".." not in name and "--" not in name:
+        if not local:
+            raise Fault("hub_refused", name=name)
         return ModelEntry(
             name,
             name,
