@@ -294,3 +294,9 @@ def test_wrong_numbers_are_answered_with_a_sentence(numbers, said):
 
 def test_letters_go_on_after_z():
     assert [letters(i) for i in (0, 25, 26, 27, 702)] == ["a", "z", "aa", "ab", "aaa"]
+
+
+def test_a_long_list_of_end_words_takes_no_time():
+    words = [f"w{i}" for i in range(40_000)]
+    table = parse_table({"vocab": words, "end": words[::-1], "next": {"": [1] + [0] * 39_999}})
+    assert table.end_ids == tuple(range(40_000))

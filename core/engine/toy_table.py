@@ -75,18 +75,18 @@ def parse_table(content: Any) -> ToyTable:
         raise Fault("toy_parts")
     vocab = _words(content["vocab"])
     end = content.get("end", [])
-    if not isinstance(end, list) or any(word not in vocab for word in end):
+    ids = {word: id for id, word in enumerate(vocab)}
+    if not isinstance(end, list) or not all(isinstance(word, str) and word in ids for word in end):
         raise Fault("toy_end", value=end)
     rows = content["next"]
     if not isinstance(rows, dict) or not rows:
         raise Fault("toy_parts")
-    known = set(vocab)
     for history in rows:
-        unknown = [w for w in history.split(" ") if w not in known] if history else []
+        unknown = [w for w in history.split(" ") if w not in ids] if history else []
         if unknown and history != FALLBACK:
             raise Fault("toy_history", history=history, word=unknown[0])
     logits = {history: _row(history, values, len(vocab)) for history, values in rows.items()}
-    return ToyTable(vocab, tuple(sorted({vocab.index(word) for word in end})), logits)
+    return ToyTable(vocab, tuple(sorted({ids[word] for word in end})), logits)
 
 
 def _words(value: Any) -> tuple[str, ...]:
