@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from core.cli import inspect_embeddings, inspect_layers, inspect_merges, inspect_tokens
+from core.cli import (
+    inspect_attention,
+    inspect_embeddings,
+    inspect_layers,
+    inspect_merges,
+    inspect_tokens,
+)
 from core.cli.output import check_target, write_json
 from core.cli.question import Question
 from core.faults import Fault
@@ -31,6 +37,7 @@ PARTS: Final[dict[str, Part]] = {
     "tokens": Part(inspect_tokens.tokens, inspect_tokens.token_lines),
     "merges": Part(inspect_merges.merges, inspect_merges.merge_lines),
     "embeddings": Part(inspect_embeddings.embeddings, inspect_embeddings.embedding_lines),
+    "attention": Part(inspect_attention.attention, inspect_attention.attention_lines),
     "lens": Part(inspect_layers.lens, inspect_layers.lens_lines),
     "residual": Part(inspect_layers.residual, inspect_layers.residual_lines),
 }

@@ -78,10 +78,8 @@ export function cellText(data, layer, column) {
 
 // Whether the lens is shown and a layer's favourite is the token that follows in the text.
 export function agrees(data, layer, column) {
-  if (data.values) return false
-  const best = data.best[layer][column]
-  return !!best && data.labels[best[0]] === data.columns[column].next &&
-    data.columns[column].ways.some((way) => way.next && way.rank[layer] === 1)
+  if (data.values || !data.best[layer][column]) return false
+  return data.columns[column].ways.some((way) => way.next && way.rank[layer] === 1)
 }
 
 // `text` cut so that `measure` finds it no wider than `room`.

@@ -32,9 +32,10 @@ function bestNode(data, layer, column) {
   const s = data.strings
   if (!best) return el("p", { class: "dim" }, s.cell_unknown)
   const shares = data.shares[layer][column]
-  const next = data.columns[column].next
+  // By rank, because two tokens can have the same label.
+  const next = data.columns[column].ways.find((way) => way.next)?.rank[layer]
   return el("ol", { class: "best", "aria-label": s.cell_best }, best.map((index, i) =>
-    el("li", { class: data.labels[index] === next ? "next" : null },
+    el("li", { class: i + 1 === next ? "next" : null },
       token(data.labels[index]),
       el("i", { class: "bar", style: { width: `${Math.max(0.5, 100 * shares[i])}%` } }),
       el("span", { class: "num" }, percent(shares[i])))))
