@@ -74,9 +74,8 @@ class Scene:
     @property
     def megabytes(self) -> float:
         """Size of one layer's maps over the prompt, in millions of bytes."""
-        return attention_bytes(self.context.engine.info, 0, self.prompt_length) / (
-            1e6 * self.context.engine.info.layers
-        )
+        info = self.context.engine.info
+        return attention_bytes(info, 0, self.prompt_length, layers=1) / 1e6
 
     @cached_property
     def windows(self) -> list[int | None]:

@@ -70,6 +70,7 @@ function drawMap(plot, model) {
   const width = plot.node.clientWidth || 600
   const box = mapBox(width, model)
   plot.box = box
+  Object.assign(plot.node.dataset, { left: box.left, top: box.top, wide: box.cell.width, high: box.cell.height })
   const ratio = window.devicePixelRatio || 1
   const { canvas, over } = plot
   canvas.width = Math.round(box.width * ratio)

@@ -93,6 +93,10 @@ class HeadsGrid {
     drawHeads(this)
   }
 
+  isOff({ layer, head }) {
+    return this.data.off.some(([l, h]) => l === layer && (h === -1 || h === head))
+  }
+
   // ---- pointing
 
   under(event) {
