@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from core.settings import MAX_SEED, STAGE_NAMES, RunSpec, Settings
 from core.text.reader import repair
-from ui.link import CELLS, DEFAULT, ORDERS, PARAMETERS, PROMPT_CAP, WORDS_CAP, View, decode, encode
+from ui.link import (
+    CELLS,
+    DEFAULT,
+    MODEL_CAP,
+    ORDERS,
+    PARAMETERS,
+    PROMPT_CAP,
+    WORDS_CAP,
+    View,
+    decode,
+    encode,
+)
 
 settings = st.builds(
     Settings,
@@ -46,8 +57,14 @@ def places(draw):
         layer=draw(st.integers(-1, 200)),
         head=draw(st.integers(-1, 200)),
         at=draw(st.integers(-1, 9000)),
+        key=draw(st.integers(-1, 9000)),
+        off=tuple(
+            sorted(draw(st.sets(st.tuples(st.integers(0, 99), st.integers(-1, 99)), max_size=64)))
+        ),
+        why=draw(st.sampled_from(["", "gradient", "integrated"])),
         pair=draw(st.integers(-1, 200)),
         words=draw(st.text(max_size=WORDS_CAP).map(repair)),
+        other=draw(st.text(max_size=MODEL_CAP).map(repair)),
         order=draw(st.sampled_from(["", *ORDERS])),
         cell=draw(st.sampled_from(["", *CELLS])),
     )
@@ -99,6 +116,12 @@ def test_the_default_run_needs_no_parameters_but_the_language():
         ("layer", "-2"),
         ("head", "first"),
         ("at", "1e9"),
+        ("key", "-3"),
+        ("off", "1"),
+        ("off", "-1:2"),
+        ("off", "1:2:3"),
+        ("off", ",".join(f"{n}:0" for n in range(100))),
+        ("why", "magic"),
         ("pair", "-3"),
         ("cell", "attention_part"),
         ("place", "upside down"),
