@@ -11,6 +11,8 @@ def body(context: Context) -> None:
     journey(context)
     _, loop, choose = st.columns([23, 44, 33])  # as wide as the stages above
     with loop:
+        label = context.t("attention.from_home")
+        st.page_link("pages/3_Attention.py", label=label, icon=":material/arrow_forward:")
         label = context.t("home.to_generate")
         st.page_link("pages/6_Generate.py", label=label, icon=":material/arrow_forward:")
     with choose:
