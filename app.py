@@ -9,7 +9,10 @@ from ui.frame import page
 
 def body(context: Context) -> None:
     journey(context)
-    _, loop, choose = st.columns([23, 44, 33])  # as wide as the stages above
+    read, loop, choose = st.columns([23, 44, 33])  # as wide as the stages above
+    with read:
+        label = context.t("tokens.from_home")
+        st.page_link("pages/1_Tokens.py", label=label, icon=":material/arrow_forward:")
     with loop:
         label = context.t("attention.from_home")
         st.page_link("pages/3_Attention.py", label=label, icon=":material/arrow_forward:")

@@ -51,6 +51,8 @@ class View:
     """How the token is attributed to the prompt: a name of WHYS; empty: not at all."""
     pair: int = -1
     """Pair of numbers of a head that RoPE turns together; -1: the page chooses."""
+    other: str = ""
+    """One more tokenizer to compare with: a model's name; empty: none."""
     words: str = ""
     """Three words for a sum, one a line; empty: the page's example."""
     order: str = ""
@@ -137,7 +139,7 @@ _SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
 _PLACES: Final = ("layer", "head", "at", "key", "pair")
 PARAMETERS: Final = (
     "lang", "model", "prompt", "literal", "chat", "made", "step", "own", "layer", "head", "at",
-    "key", "off", "why", "pair", "words", "place", "cell",
+    "key", "off", "why", "pair", "words", "place", "cell", "other",
     *(name for name, _ in _SETTINGS.values()),
 )  # fmt: skip
 
@@ -176,6 +178,7 @@ def encode(spec: RunSpec, view: View) -> dict[str, str]:
         "off": _text(view.off),
         "why": view.why,
         "words": repair(view.words)[:WORDS_CAP],
+        "other": repair(view.other)[:MODEL_CAP],
         "place": view.order,
         "cell": view.cell,
         "own": repair(view.own)[:PROMPT_CAP],
@@ -224,6 +227,7 @@ def decode(query: Mapping[str, str], lang: str) -> Opened:
         off=read("off", _off, ()),
         why=read("why", _one_of(WHYS), ""),
         words=repair(query.get("words", ""))[:WORDS_CAP],
+        other=repair(query.get("other", ""))[:MODEL_CAP],
         order=read("place", _one_of(ORDERS), ""),
         cell=read("cell", _one_of(CELLS), ""),
         **{name: read(name, _place, -1) for name in _PLACES},
