@@ -54,6 +54,15 @@ def test_a_limit_that_is_no_number_gets_a_sentence(tiny, monkeypatch, value):
     assert "TOKEN_BY_TOKEN_MAX_PROMPT" in str(caught.value)
 
 
+def test_a_long_run_keeps_no_maps_rather_than_crowding_the_memory(smollm2_info):
+    """The maps of later steps count too: 500 steps after 300 tokens would fill 394 MB."""
+    assert costs.cost(smollm2_info, 300, 24).attention_kept
+    long = costs.cost(smollm2_info, 300, 500)
+    assert not long.attention_kept
+    assert long.attention == 0
+    assert long.total < 300_000_000
+
+
 @pytest.fixture
 def smollm2_info():
     from core.recorded import recorded_engine

@@ -16,6 +16,7 @@ from ui.link import (
     ORDERS,
     PARAMETERS,
     PROMPT_CAP,
+    STEPS_CAP,
     WORDS_CAP,
     View,
     decode,
@@ -31,7 +32,7 @@ settings = st.builds(
     min_p=st.none() | st.floats(0, 1),
     order=st.permutations(STAGE_NAMES).map(tuple),
     seed=st.integers(0, MAX_SEED),
-    max_new=st.integers(1, 1024),
+    max_new=st.integers(1, STEPS_CAP),
     forced=st.lists(st.tuples(st.integers(0, 1023), st.integers(0, 2**31)), max_size=20).map(tuple),
 )
 texts = st.text(max_size=PROMPT_CAP).map(repair)
@@ -108,6 +109,7 @@ def test_the_default_run_needs_no_parameters_but_the_language():
         ("seed", "-1"),
         ("seed", str(MAX_SEED + 1)),
         ("max", "0"),
+        ("max", str(STEPS_CAP + 1)),
         ("force", "1"),
         ("force", "a:b"),
         ("strategy", "beam me up"),

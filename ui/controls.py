@@ -15,9 +15,9 @@ from typing import Any, Final
 import streamlit as st
 
 from core.faults import Fault
-from core.settings import MAX_NEW_LIMIT, MAX_SEED, STRATEGIES
+from core.settings import MAX_SEED, STRATEGIES
 from core.text.reader import repair
-from ui import state
+from ui import link, state
 from ui.i18n import LANGUAGES, Catalog, plain
 from ui.model_card import model_card, size
 
@@ -31,8 +31,8 @@ def sidebar(t: Catalog) -> None:
     """Draw the whole sidebar."""
     _language(t)
     _menu(t)
-    model_card(t)
     _prompt(t)
+    model_card(t)
     _decoding(t)
 
 
@@ -90,9 +90,10 @@ def page_files() -> tuple[tuple[str, str], ...]:
 
 
 def _menu(t: Catalog) -> None:
-    st.page_link("app.py", label=t("home.title"), icon=":material/home:")
-    for address, area in page_files():
-        st.page_link(address, label=t(f"{area}.title"))
+    with st.container(key="menu"):
+        st.page_link("app.py", label=t("home.title"))
+        for address, area in page_files():
+            st.page_link(address, label=t(f"{area}.title"))
 
 
 @cache
@@ -102,33 +103,58 @@ def examples() -> tuple[dict[str, str], ...]:
         return tuple(tomllib.load(file)["example"])
 
 
-def _prompt(t: Catalog) -> None:
+def prompt_here(t: Catalog) -> None:
+    """The prompt once more, beside the title: ``page.css`` shows it where the sidebar is folded."""
+    with st.popover(t("frame.prompt"), icon=":material/edit:", key="prompt_here"):
+        _prompt_field(t, "w_prompt_here", page=True)
+        _examples(t, "here", page=True)
+
+
+def _prompt_field(t: Catalog, key: str, *, page: bool) -> None:
     spec = state.place().spec
     # Not in every run: that would wipe out what is being typed.
-    if st.session_state.get("w_prompt") != spec.prompt:
-        st.session_state["w_prompt"] = spec.prompt
+    if st.session_state.get(key) != spec.prompt:
+        st.session_state[key] = spec.prompt
     st.text_area(
         t("frame.prompt"),
         value=spec.prompt,
-        key="w_prompt",
+        key=key,
         max_chars=PROMPT_TYPED,
         help=t("frame.prompt_help"),
         placeholder=t("frame.prompt_placeholder"),
-        on_change=_tell("w_prompt", "prompt", repair),
+        on_change=_whole(page, _tell(key, "prompt", repair)),
         height=90,
     )
+
+
+def _whole(page: bool, changed: Callable[..., None]) -> Callable[..., None]:
+    """A callback of a widget on the page, outside the sidebar, has to redraw the sidebar too."""
+
+    def both(**changes: Any) -> None:
+        changed(**changes)
+        st.session_state["whole_page"] = True
+
+    return both if page else changed
+
+
+def _examples(t: Catalog, name: str, *, page: bool) -> None:
+    for index, example in enumerate(examples()):
+        st.button(
+            example["text"].split("\n")[0],
+            key=f"{name}_{index}",
+            help=t(f"examples.{example['shows']}"),
+            on_click=_whole(page, state.ask),
+            kwargs={"prompt": example["text"]},
+            width="stretch",
+        )
+        st.caption(t(f"examples.{example['shows']}"))
+
+
+def _prompt(t: Catalog) -> None:
+    spec = state.place().spec
+    _prompt_field(t, "w_prompt", page=False)
     with st.popover(t("frame.examples"), width="stretch"):
-        for index, example in enumerate(examples()):
-            label = example["text"].split("\n")[0]
-            st.button(
-                label,
-                key=f"example_{index}",
-                help=t(f"examples.{example['shows']}"),
-                on_click=state.ask,
-                kwargs={"prompt": example["text"]},
-                width="stretch",
-            )
-            st.caption(t(f"examples.{example['shows']}"))
+        _examples(t, "example", page=False)
     if guess_chinese(spec.prompt) and spec.model == "smollm2-135m":
         st.caption(t("frame.gemma_hint"))
         st.button(
@@ -168,6 +194,8 @@ def _decoding(t: Catalog) -> None:
         key=_show("w_strategy", settings.strategy),
         format_func=lambda s: t(f"frame.strategy_{s}") if s in STRATEGIES else str(s),
         on_change=_tell("w_strategy", "strategy", lambda s: s or settings.strategy),
+        help=t("frame.strategy_help"),
+        width="stretch",
     )
     st.slider(
         t("frame.temperature"),
@@ -208,7 +236,7 @@ def _decoding(t: Catalog) -> None:
     right.number_input(
         t("frame.max_new"),
         1,
-        MAX_NEW_LIMIT,
+        link.STEPS_CAP,
         key=_show("w_max", settings.max_new),
         help=t("frame.max_new_help"),
         on_change=_tell("w_max", "max_new", lambda v: v or 1),

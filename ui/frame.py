@@ -78,6 +78,8 @@ def _story(name: str, body: Body) -> None:
         waiting(t, state.place().spec.model)
     except Fault as fault:
         st.error(t.fault(fault))
+        if state.place().spec.settings.forced:
+            st.button(t("frame.drop_forced"), on_click=state.ask, kwargs={"forced": ()})
     except Exception:
         _log.exception("page %s", name)
         st.error(t("frame.broken"))

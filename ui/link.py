@@ -19,6 +19,8 @@ PROMPT_CAP: Final = 500
 """Characters of a prompt (or of typed numbers) that a link carries; proxies cut longer lines."""
 FORCED_CAP: Final = 100
 MODEL_CAP: Final = 200
+STEPS_CAP: Final = 512
+"""Most steps of a run on the pages: more would not stay in memory, and be computed anew."""
 OFF_CAP: Final = 64
 WHYS: Final = ("gradient", "integrated")
 ORDERS: Final = ("none", "shuffled")
@@ -124,6 +126,13 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
 
+def _steps(text: str) -> int:
+    number = int(text)
+    if number > STEPS_CAP:
+        raise ValueError(text)
+    return number
+
+
 # field of Settings → (query parameter, parser)
 _SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "strategy": ("strategy", str),
@@ -133,7 +142,7 @@ _SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "min_p": ("m", _optional(_number)),
     "order": ("order", _names),
     "seed": ("seed", int),
-    "max_new": ("max", int),
+    "max_new": ("max", _steps),
     "forced": ("force", _pairs),
 }
 _PLACES: Final = ("layer", "head", "at", "key", "pair")

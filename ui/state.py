@@ -26,7 +26,7 @@ from core.faults import Fault
 from core.lens import Lens, logit_lens
 from core.recorded import RecordedEngine, recorded_engine
 from core.settings import RunSpec, Settings
-from core.trace import Choice, Forward, Generation, StepTrace
+from core.trace import Capture, Choice, Forward, Generation, StepTrace
 from ui import i18n, link
 from ui.session import Place, act
 
@@ -196,7 +196,10 @@ def generation(
         st.session_state.get(_PLACE)
         return remembered_choice(forward, settings, step, engine)
 
-    return run(engine, spec, steps=made, decide=decide, on_step=on_step)
+    found = cost_of(spec)
+    # Maps that would crowd the memo are left out, or every click would compute the run again.
+    capture = Capture(attention=found is None or found[1].attention_kept)
+    return run(engine, spec, steps=made, decide=decide, on_step=on_step, capture=capture)
 
 
 def in_full(trace: StepTrace, settings: Settings) -> StepTrace:

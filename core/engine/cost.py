@@ -13,7 +13,7 @@ from core.trace import Capture, ModelInfo
 
 
 def attention_limit() -> int:
-    """Bytes up to which the attention maps of a prompt are kept: 544 tokens of SmolLM2-135M."""
+    """Bytes up to which the attention maps of a run are kept: 544 tokens of SmolLM2-135M."""
     return megabytes("TOKEN_BY_TOKEN_ATTENTION_MB", 320)
 
 
@@ -49,12 +49,12 @@ def kv_bytes_per_token(info: ModelInfo, bytes_per_value: int = 4) -> int:
 def cost(info: ModelInfo, prompt: int, new: int) -> Cost:
     """The cost of reading ``prompt`` tokens and choosing ``new`` more."""
     stop = prompt + new
-    at_prompt = attention_bytes(info, 0, prompt)
-    kept = at_prompt <= attention_limit()
-    later = sum(attention_bytes(info, p, p + 1) for p in range(prompt, stop - 1)) if new else 0
+    maps = attention_bytes(info, 0, prompt)
+    maps += sum(attention_bytes(info, p, p + 1) for p in range(prompt, stop - 1))
+    kept = maps <= attention_limit()
     width = 4 * info.width
     return Cost(
-        attention=(at_prompt + later) if kept else 0,
+        attention=maps if kept else 0,
         residual=(info.layers + 1) * stop * width,
         logits=4 * info.vocabulary * max(new, 1),
         kv_cache=kv_bytes_per_token(info) * stop,

@@ -78,7 +78,7 @@ class Strip {
     this.player = pause(this.player)
     const slow = command.do === "step" || command.do === "back"
     if (!slow) this.queue = []
-    if (slow && this.player.sentAt !== null) this.queue = [...this.queue, command].slice(0, 16)
+    if (slow && this.player.sentAt !== null) this.queue = [...this.queue, command].slice(0, 64)
     else this.send(command)
     this.draw()
     this.schedule()
@@ -149,6 +149,7 @@ class Strip {
   draw() {
     const { data, theme, player } = this
     const focused = this.text.contains(this.root.getRootNode().activeElement)
+    const folding = focused && this.root.getRootNode().activeElement.matches(".more")
     const pending = player.sentAt !== null && data.view >= data.made - 1
     this.text.setAttribute("aria-label", data.strings.title)
     this.text.replaceChildren(...textNodes(data, { theme, width: this.width, expanded: this.expanded, pending }, {
@@ -157,7 +158,7 @@ class Strip {
       expand: () => { this.expanded = !this.expanded; this.draw() },
     }))
     const current = this.text.querySelector(".current")
-    if (focused) (current ?? this.text.querySelector("button"))?.focus({ preventScroll: true })
+    if (focused) ((folding && this.text.querySelector(".more")) || current || this.text.querySelector("button"))?.focus({ preventScroll: true })
     if (current) reveal(this.text, current)
     this.controls.update(data, player)
     this.legend.replaceChildren(legendNode(data, theme))
