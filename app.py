@@ -16,6 +16,8 @@ def body(context: Context) -> None:
     with loop:
         label = context.t("attention.from_home")
         st.page_link("pages/3_Attention.py", label=label, icon=":material/arrow_forward:")
+        label = context.t("layers.from_home")
+        st.page_link("pages/4_Layers.py", label=label, icon=":material/arrow_forward:")
         label = context.t("home.to_generate")
         st.page_link("pages/6_Generate.py", label=label, icon=":material/arrow_forward:")
     with choose:

@@ -215,7 +215,9 @@ def show_walk(reading: Reading) -> None:
     _lines(t("layers.walk_after"), made.after, after, context)
     windows = [engine.window(layer) for layer in range(info.layers)]
     whole = totals(engine.anatomy(), info, sizes, windows)
-    st.dataframe(totals_table(whole, made, t), hide_index=True, key="totals")
+    counts = {t("layers.total_parameters"): st.column_config.NumberColumn(format="localized")}
+    table = totals_table(whole, made, t)
+    st.dataframe(table, hide_index=True, column_config=counts, key="totals")
     exact = whole.parameters == info.parameters
     key = "total_check" if exact else "total_off"
     st.caption(t(f"layers.{key}", n=f"{whole.parameters:,}", whole=f"{info.parameters:,}"))
@@ -233,7 +235,8 @@ def _about(reading: Reading, structure: Structure, sizes: Sizes) -> None:
     letters |= {"I": info.intermediate, "V": info.vocabulary, "L": info.layers}
     letters |= {"T": sizes.read, "S": sizes.seen}
     said = {name: f"{value:,}" for name, value in letters.items()}
-    st.caption(t("layers.walk_letters", **said))
+    # A letter and its number stay on one line.
+    st.caption(t("layers.walk_letters", **said).replace(" = ", "\u00a0=\u00a0"))
     st.caption(t("layers.walk_flops"))
 
 
@@ -241,7 +244,7 @@ def _lines(title: str, operations: Sequence[Operation], first: int, context: Con
     st.markdown(f"##### {title}")
     for number, operation in enumerate(operations, first):
         name, term = name_text(operation, context.engine.info, context.t)
-        left, middle, right = st.columns([5, 8, 5], vertical_alignment="center")
+        left, middle, right = st.columns([5, 8, 5], vertical_alignment="center", gap="small")
         left.markdown(f"**{number}. {name}**  \n{term.translate(_MARKS)}")
         if operation.formula:
             middle.latex(operation.formula)

@@ -90,7 +90,8 @@ def activation(name: str, *, gated: bool) -> str:
     """What enters the down projection, and the function written out."""
     symbol, body = _ACTIVATIONS.get(name, (rf"\mathrm{{{_letters(name) or 'act'}}}", ""))
     made = rf"a={symbol}(g)\odot u" if gated else rf"a={symbol}(u)"
-    return rf"{made},\quad {symbol}(x)={body}" if body else made
+    # Two lines: one would be wider than a phone.
+    return rf"\begin{{gathered}}{made}\\{symbol}(x)={body}\end{{gathered}}" if body else made
 
 
 def _letters(name: str) -> str:

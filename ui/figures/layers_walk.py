@@ -43,7 +43,9 @@ def name_text(operation: Operation, info: ModelInfo, t: Catalog) -> tuple[str, s
     name = t(f"layers.op_{operation.kind}")
     if operation.kind == "other":
         return name, ", ".join(operation.parts)
-    sharing = "keys_alone" if info.heads == info.kv_heads else "keys_shared"
+    sharing = "keys_one" if info.kv_heads == 1 else "keys_shared"
+    if info.heads == info.kv_heads:
+        sharing = "keys_alone"
     term = t(
         f"layers.op_{operation.kind}_help",
         norm=norm_name(operation),
