@@ -15,7 +15,6 @@ from ui.i18n import Catalog
 
 def body(context: Context) -> None:
     t, spec = context.t, context.spec
-    st.caption(t("probabilities.try"))
     typed = own.fields(t) if (wanted := own.mode(t)) else None
     if typed:
         settings = replace(spec.settings, forced=())

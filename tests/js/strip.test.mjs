@@ -57,7 +57,7 @@ test("a character of several tokens has the product of their probabilities", () 
 test("what is said of a token", () => {
   assert.deepEqual(describe(chip("␣a", []), strings), ["␣a", "id 7", "position 3", "part of the prompt"])
   assert.deepEqual(describe(chip("b", [step(2, 0.25, { after: 0, rank: 4, rule: "forced" })]), strings),
-    ["b", "id 7", "position 3", "model 25.0 %", "after the filters 0 %", "rank 4", "forced by you, not drawn"])
+    ["b", "id 7", "position 3", "model 25.0 %", "after the filters 0 %", "rank 4", "chosen by you (forced), not drawn"])
 })
 
 test("a click goes to the chip's step, and on through its parts", () => {

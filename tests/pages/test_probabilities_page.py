@@ -38,7 +38,7 @@ def carried(at: AppTest) -> list[bytes]:
 def test_the_page_shows_the_model_s_step(lang):
     at = open_page(lang=lang, p="0.9")
     t = catalog(lang)
-    assert t("probabilities.try") in [c.value for c in at.caption]
+    assert t("probabilities.intro") in [c.value for c in at.caption]
     data = sent(at)
     assert data["lang"] == {"en": "en", "zh": "zh-Hans"}[lang]
     assert data["top"][0][1] == "␣Paris"

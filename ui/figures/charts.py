@@ -14,7 +14,8 @@ from ui.i18n import Catalog
 MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
 """Plotly reads these as markup in every label, and dollars as mathematics."""
 LONGEST = 12
-BLUE, ORANGE = "#0072B2", "#D55E00"
+BLUE, ORANGE = "#2B87C2", "#E06A1B"
+"""Between the two themes' own blue and orange, so that one figure reads well on both grounds."""
 
 
 def plain(text: str) -> str:
@@ -63,7 +64,9 @@ def per_step(run: Generation, labels: Sequence[str], view: int, t: Catalog) -> g
             line={"color": color, "dash": dash},
             marker={"symbol": symbol, "size": [12 if i == view else 7 for i in range(len(x))]},
             customdata=names,
-            hovertemplate="%{x}: %{customdata}<br>%{y:.3f} bit<extra></extra>",
+            hovertemplate="%{x}: %{customdata}<br>"
+            + t("generate.bits", n="%{y:.3f}")
+            + "<extra></extra>",
         )
     _dress(figure, x, labels, view, t)
     return figure
@@ -90,7 +93,7 @@ def _dress(
     figure.update_yaxes(row=2, col=1, title=t("generate.axis_entropy"))
     figure.update_layout(
         height=380,
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        margin={"l": 10, "r": 10, "t": 10, "b": 26},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         dragmode=False,
         bargap=0.25,

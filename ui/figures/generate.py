@@ -39,6 +39,7 @@ def run_figures(run: Generation, step: StepTrace, t: Catalog) -> list[Figure]:
     choice = step.choice
     count = len(run.steps)
     times = [s.forward.ms for s in run.steps[1:]] or [run.steps[0].forward.ms]
+    milliseconds = t("generate.milliseconds", n=f"{step.forward.ms:.1f}")
     perplexity = run.perplexity or math.inf
 
     def figure(name: str, value: str, **values: object) -> Figure:
@@ -46,7 +47,8 @@ def run_figures(run: Generation, step: StepTrace, t: Catalog) -> list[Figure]:
         return Figure(t(f"generate.{name}"), value, note, t(f"generate.{name}_help"))
 
     def entropy(name: str, nats: float) -> Figure:
-        return figure(name, f"{bits(nats):.2f} bit", nats=f"{nats:.3f}", n=f"{math.exp(nats):,.1f}")
+        value = t("generate.bits", n=f"{bits(nats):.2f}")
+        return figure(name, value, nats=f"{nats:.3f}", n=f"{math.exp(nats):,.1f}")
 
     return [
         figure("logprob", signed(run.logprob), n=count),
@@ -54,9 +56,7 @@ def run_figures(run: Generation, step: StepTrace, t: Catalog) -> list[Figure]:
         entropy("entropy_model", choice.entropy_model),
         entropy("entropy_filtered", choice.entropy_filtered),
         figure("made", str(count), limit=run.spec.settings.max_new),
-        figure(
-            "ms", f"{step.forward.ms:.1f} ms", mean=f"{sum(times) / len(times):.1f}", n=len(times)
-        ),
+        figure("ms", milliseconds, mean=f"{sum(times) / len(times):.1f}", n=len(times)),
     ]
 
 

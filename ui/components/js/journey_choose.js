@@ -3,6 +3,9 @@ import { el, percent } from "./dom.js"
 import { apart, signed, thousands } from "./journey_layout.js"
 import { rich, stageHead, tok } from "./journey_parts.js"
 
+// The name of a candidate's button says these in words.
+const HIDDEN = { "aria-hidden": "true" }
+
 export function chooseStage(data, ui) {
   const s = data.strings
   const node = el(
@@ -48,15 +51,15 @@ function candidateRows(data, ui) {
         "aria-current": c.chosen ? "true" : null,
         onclick: () => ui.act({ do: "force", step: data.step, id: c.id }),
       },
-      el("bdi", { class: "cand-label" }, c.chosen ? "● " : "", c.label),
-      far ? el("span", { class: "bars-rank" }, rankText(s, c.rank)) : bars(c, most),
-      el("span", { class: "num p-model" }, percent(c.model)),
+      el("bdi", { class: "cand-label" }, c.chosen && el("span", HIDDEN, "● "), c.label),
+      far ? el("span", { class: "bars-rank", ...HIDDEN }, rankText(s, c.rank)) : bars(c, most),
+      el("span", { class: "num p-model", ...HIDDEN }, percent(c.model)),
       el(
         "span",
-        { class: "num p-filtered" },
+        { class: "num p-filtered", ...HIDDEN },
         c.removed ? removedText(s, c.removed) : percent(c.filtered),
       ),
-      el("span", { class: "num faint" }, c.logit === null ? "−∞" : signed(c.logit, 1)),
+      el("span", { class: "num faint", ...HIDDEN }, c.logit === null ? "−∞" : signed(c.logit, 1)),
     )
     return el("li", {}, button)
   })
@@ -86,7 +89,7 @@ function candidateLabel(data, c) {
     ? removedText(s, c.removed)
     : `${s.p_filtered_long} ${percent(c.filtered)}`
   const end = c.chosen ? `; ${s.chosen}` : ""
-  return `${c.label}: ${s.p_model_long} ${percent(c.model)}; ${after}${end}`
+  return `${c.label}: ${rankText(s, c.rank)}; ${s.p_model_long} ${percent(c.model)}; ${after}${end}`
 }
 
 function bars(c, most) {

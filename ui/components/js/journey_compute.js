@@ -58,8 +58,15 @@ function sentence(data, ui, stack) {
 }
 
 function backLink(s, ui) {
-  const how = { type: "button", class: "link", "data-key": "auto", onclick: ui.automatic }
+  const how = { type: "button", class: "link", "data-key": "auto", onclick: (event) => returned(event, ui) }
   return el("button", how, s.layer_auto)
+}
+
+// The link goes away with its click; the focus stays with the layers.
+function returned(event, ui) {
+  const layers = event.currentTarget.closest(".stage").querySelector(".slider")
+  ui.automatic()
+  layers.focus({ preventScroll: true })
 }
 
 function lensChips(data, ui) {

@@ -7,7 +7,7 @@ export function tables(data, place) {
   const details = el(
     "details",
     { class: "tables", open: place.open },
-    el("summary", {}, s.as_table),
+    el("summary", { "data-key": "tables" }, s.as_table),
   )
   details.ontoggle = () => {
     place.open = details.open
@@ -27,7 +27,7 @@ function sheet(caption, head, rows) {
     )
   return el(
     "div",
-    { class: "sheet" },
+    { class: "sheet", tabindex: 0, role: "region", "aria-label": caption },
     el(
       "table",
       {},

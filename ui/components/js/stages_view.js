@@ -47,6 +47,7 @@ class StagesView {
     this.stop()
     const { data } = this
     this.prepared = null
+    this.spot ??= this.focused()
     if (storeGet(data.logits) === undefined) {
       this.root.replaceChildren(el("p", { class: "loading", role: "status" }, data.strings.loading))
     }
@@ -72,9 +73,21 @@ class StagesView {
     return this.named.get(id) ?? (this.data.labels && this.labels?.[id]) ?? `#${id}`
   }
 
+  // Where the focus is among the controls; a new set of scores makes new ones in the same order.
+  focused() {
+    const at = this.places().indexOf(this.root.getRootNode().activeElement)
+    return at < 0 ? null : at
+  }
+
+  places() {
+    return [...this.root.querySelectorAll("button, input")]
+  }
+
   // ---- the skeleton, once for each set of scores
 
   build() {
+    const spot = this.focused() ?? this.spot
+    this.spot = null
     const { strings: words, lang } = this.data
     const labelOf = (id) => this.labelOf(id)
     const force = this.data.can_force ? (id) => this.emit("action", { do: "force", step: this.data.step, id }) : null
@@ -105,6 +118,7 @@ class StagesView {
       this.said,
     )
     this.paint()
+    if (spot !== null) this.places()[spot]?.focus({ preventScroll: true })
   }
 
   choices() {
@@ -210,7 +224,9 @@ class StagesView {
     this.find(outcome)
     this.notes.order.hidden = settings.order.join() === STAGES_ORDER.join()
     this.notes.greedy.hidden = !outcome.greedy
-    this.reset.disabled = this.notes.order.hidden && STAGES_ORDER.every((name) => settings[name] === STAGES_OFF[name])
+    // Not "disabled", which would drop the focus of a reader who has just pressed it.
+    const asUsual = this.notes.order.hidden && STAGES_ORDER.every((name) => settings[name] === STAGES_OFF[name])
+    cardAttribute(this.reset, "aria-disabled", String(asUsual))
     this.compare(outcome)
     if (this.speak) cardText(this.said, `${this.draw.sentence()} ${this.tiles.sentence()}`)
     this.speak = false

@@ -12,6 +12,8 @@ const ICONS = {
   run: "M4 5v14l8-7zM12 5v14l8-7z",
 }
 
+const KEYS = { back: "ArrowLeft", step: "ArrowRight", play: "Space" }
+
 function icon(name) {
   return svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }))
 }
@@ -19,7 +21,8 @@ function icon(name) {
 // {node, update(data, player)}; `hooks` are functions named like the buttons, and goto, speed.
 export function controls(hooks) {
   const buttons = Object.fromEntries(["restart", "back", "step", "play", "run"].map((name) => [name,
-    el("button", { type: "button", class: `control ${name}`, onclick: () => hooks[name]() })]))
+    el("button", { type: "button", class: `control ${name}`, "aria-keyshortcuts": KEYS[name], onclick: () => press(name) })]))
+  const press = (name) => buttons[name].getAttribute("aria-disabled") !== "true" && hooks[name]()
   const scrubber = el("input", { type: "range", min: 1, step: 1 })
   const readout = el("output", { class: "readout" })
   const speed = el("select", { onchange: () => hooks.speed(Number(speed.value)) })
@@ -35,11 +38,16 @@ export function controls(hooks) {
     scrubber.setAttribute("aria-valuetext", view < 0 ? s.no_steps : fmt(s.at_token, values))
   }
 
-  function face(name, s, key, pressed) {
+  function face(name, s, key) {
     const button = buttons[name === "pause" ? "play" : name]
-    button.replaceChildren(icon(name), el("span", { class: "name" }, s[name]), key ? el("kbd", {}, key) : "")
+    const shown = key ? el("kbd", { "aria-hidden": "true" }, key) : ""
+    button.replaceChildren(icon(name), el("span", { class: "name" }, s[name]), shown)
     button.title = s[`${name}_help`]
-    if (pressed !== undefined) button.setAttribute("aria-pressed", String(pressed))
+  }
+
+  // A disabled button would drop the focus of a reader who has just stepped to the end with it.
+  function allow(name, can) {
+    buttons[name].setAttribute("aria-disabled", String(!can))
   }
 
   function update(data, player) {
@@ -49,10 +57,12 @@ export function controls(hooks) {
     face("restart", s)
     face("back", s, s.key_back)
     face("step", s, s.key_step)
-    face(moving ? "pause" : "play", s, s.key_play, moving)
+    face(moving ? "pause" : "play", s, s.key_play)
+    buttons.play.dataset.moving = moving
     face("run", s)
-    buttons.step.disabled = buttons.run.disabled = atEnd(data)
-    buttons.play.disabled = atEnd(data) && data.made < 2
+    allow("step", !atEnd(data))
+    allow("run", !atEnd(data))
+    allow("play", !atEnd(data) || data.made > 1)
     scrubber.max = String(Math.max(1, data.made))
     scrubber.value = String(data.view + 1)
     scrubber.disabled = data.made < 2

@@ -1,0 +1,76 @@
+"""What axe-core finds on the pages, and that the focus stays where a reader has put it.
+
+Streamlit's own elements are not ours to mend, so only what lies in a component's shadow root
+counts.
+"""
+
+from importlib.resources import files
+
+import pytest
+
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+GRAVE = {"serious", "critical"}
+# Only what fails for certain: a path of selectors longer than one leads into a shadow root.
+RUN = """async () => {
+  const found = await axe.run(document, { resultTypes: ["violations"] })
+  return found.violations.flatMap((rule) => rule.nodes
+    .filter((node) => Array.isArray(node.target[0]))
+    .map((node) => [rule.impact, `${rule.id}: ${node.html} ${node.failureSummary}`]))
+}"""
+FOCUS = """() => {
+  let node = document.activeElement
+  while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement
+  return node.getAttribute("class") ?? node.localName
+}"""
+
+
+@pytest.fixture
+def opened(new_context, ready):
+    """``opened(address, theme)``: a page that has drawn its components and holds still."""
+
+    def open_page(address, theme="light"):
+        context = new_context(color_scheme=theme, bypass_csp=True, reduced_motion="reduce")
+        page = context.new_page()
+        page.goto(address)
+        ready(page)
+        page.locator(".player .control.step").wait_for()
+        return page
+
+    return open_page
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("address", ["/", "/Probabilities", "/Generate"])
+def test_axe_finds_nothing_grave_in_our_components(opened, address, theme):
+    page = opened(f"{address}?lang=en&p=0.9&made=3&step=1", theme)
+    if address == "/":
+        page.locator("details.tables summary").click()
+    page.add_script_tag(content=AXE)
+    assert [text for impact, text in page.evaluate(RUN) if impact in GRAVE] == []
+
+
+def test_stepping_to_the_end_keeps_the_focus(opened):
+    page = opened("/Generate?lang=en&model=toy&prompt=the&max=2")
+    step = page.locator(".control.step")
+    step.focus()
+    page.keyboard.press("Enter")
+    page.locator('.control.step[aria-disabled="true"]').wait_for()
+    page.keyboard.press("Enter")
+    assert page.evaluate(FOCUS) == "control step"
+
+
+def test_switching_all_filters_off_keeps_the_focus(opened):
+    page = opened("/Probabilities?lang=en&model=toy&prompt=the&p=0.9")
+    page.locator(".reset").focus()
+    page.keyboard.press("Enter")
+    page.locator('.reset[aria-disabled="true"]').wait_for()
+    assert page.evaluate(FOCUS) == "reset"
+
+
+def test_a_step_keeps_the_focus_on_the_same_control(opened):
+    page = opened("/Probabilities?lang=en&model=toy&prompt=the")
+    page.locator('[data-stage="top_k"] .switch').focus()
+    page.keyboard.press("ArrowRight")
+    page.locator(".readout", has_text="step 2").wait_for()
+    page.wait_for_timeout(500)
+    assert page.evaluate(FOCUS) == "switch"
