@@ -37,7 +37,7 @@ def _figures(context: Context, step: StepTrace) -> None:
     st.markdown(f"##### {context.t('generate.figures')}")
     grid = st.grid(2, min_column_width=160)
     for figure in run_figures(context.generation, step, context.t):
-        with grid.cell():
+        with grid.cell(), st.container(gap="xxsmall"):
             st.metric(figure.name, figure.value, help=figure.help)
             st.caption(figure.note)
 

@@ -54,6 +54,7 @@ def mode(t: Catalog) -> bool:
         key="own_mode",
         required=True,
         on_change=switched,
+        label_visibility="collapsed",
     )
     return bool(state.place().view.own)
 

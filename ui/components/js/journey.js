@@ -7,7 +7,10 @@ import { computeStage } from "./journey_compute.js"
 import { chooseStage } from "./journey_choose.js"
 import { tables } from "./journey_tables.js"
 
-const WIDE = 980
+// Three stages side by side; below ROOMY with smaller type, so that a projector shows them all.
+const WIDE = 900
+const ROOMY = 1240
+const FEW_GUESSES = 1400
 const places = new WeakMap()
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -45,6 +48,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (!width) return
     place.width = width
     root.dataset.size = width >= WIDE ? "wide" : width >= 640 ? "middle" : "narrow"
+    root.dataset.dense = String(width >= WIDE && width < ROOMY)
+    root.dataset.few = String(width >= 640 && width < FEW_GUESSES)
     stages.compute.paint(root.dataset.size, root)
     stages.read.paint(root.dataset.theme)
     loop.paint(board, root.dataset.size === "wide")

@@ -1,14 +1,14 @@
 // Where the lanes of tokens and the columns of layers lie; no DOM, so that node can test it.
 import { laneHeight, layerAt } from "./journey_layout.js"
 
-export const GRID = { axis: 22, room: 325, lens: 36, lensTitle: 24, run: 120 }
+export const GRID = { axis: 22, room: 325, denseRoom: 204, lens: 36, lensTitle: 24, run: 120 }
 
 // size: wide, middle or narrow (the component); width: pixels of the drawing.
-export function laneGrid({ size, width, layers, rows, hidden, lens }) {
+export function laneGrid({ size, dense, width, layers, rows, hidden, lens }) {
   const wide = size !== "narrow"
-  const pad = wide ? { left: 46, right: 58 } : { left: 14, right: 44 }
+  const pad = { left: dense || !wide ? 14 : 46, right: wide ? 58 : 44 }
   const slots = rows + (hidden ? 1 : 0) + 1 // the last one belongs to the token that joins
-  const lane = laneHeight(slots, wide ? GRID.room : 30 * slots)
+  const lane = laneHeight(slots, !wide ? 30 * slots : dense ? GRID.denseRoom : GRID.room)
   const bottom = GRID.axis + (wide ? slots : slots - 1) * lane
   const pitch = Math.max(1, (width - pad.left - pad.right) / layers)
   const slotOf = (row) => (hidden && row > 0 ? row + 1 : row)

@@ -49,7 +49,8 @@ export function paintStack(stack, size, root) {
   const { data, picture } = stack
   const width = stack.slider.getBoundingClientRect().width
   const [rows, layers] = [data.lanes.length, data.layers]
-  const grid = laneGrid({ size, width, layers, rows, hidden: data.hidden, lens: data.lens })
+  const dense = root.dataset.dense === "true"
+  const grid = laneGrid({ size, dense, width, layers, rows, hidden: data.hidden, lens: data.lens })
   stack.grid = grid
   root.style.setProperty("--lane", `${grid.lane}px`)
   picture.setAttribute("width", width)
@@ -69,7 +70,7 @@ export function paintStack(stack, size, root) {
   )
   if (data.hidden) labels.splice(1, 0, el("li", { class: "faint" }, "⋮"))
   stack.labels.replaceChildren(...labels)
-  stack.readout.style.top = grid.wide ? `${grid.bottom - grid.lane / 2 - 10}px` : ""
+  stack.readout.style.top = grid.wide ? `${grid.bottom - grid.lane / 2}px` : ""
 }
 
 // What depends on the layer in view and the token that is followed.
