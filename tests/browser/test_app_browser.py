@@ -134,6 +134,42 @@ def test_no_page_scrolls_sideways(page, ready, path, width):
     assert sideways(page) == []
 
 
+CUT = """() => {
+  const root = document.querySelector('.st-key-journey [data-testid=stBidiComponentIsolated]')
+  const board = (root.shadowRoot ?? root.firstElementChild.shadowRoot ?? root).querySelector('.board')
+  const tops = [...board.querySelectorAll('.stage')].map((s) => s.getBoundingClientRect().top)
+  const cut = [...board.querySelectorAll('.chip, .cand, .cand > *, .filter-name, .filter small')]
+    .filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1)
+    .map((e) => e.className + ': ' + e.textContent)
+  return { rows: new Set(tops.map(Math.round)).size, cut }
+}"""
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("query", ["", "&t=0"])
+@pytest.mark.parametrize("width", [1280, 1366, 1600, 1920])
+def test_a_projector_shows_the_three_stages_side_by_side_and_cuts_nothing(
+    page, ready, width, query, lang
+):
+    page.set_viewport_size({"width": width, "height": 768})
+    open_page(page, ready, f"/?lang={lang}{query}")
+    assert page.evaluate(CUT) == {"rows": 1, "cut": []}
+
+
+def test_where_the_sidebar_is_folded_the_page_offers_the_prompt(page, ready):
+    open_page(page, ready)
+    here = page.locator(".st-key-prompt_here").get_by_role("button").first
+    expect(here).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    expect(here).to_be_visible(timeout=READY)
+    ready(page)
+    here.click()
+    page.get_by_role("button", name="1, 2, 3, 4,").click()
+    expect(page.locator(CHIPS).first).to_have_text(re.compile("1"), timeout=READY)
+    expect(page).to_have_url(re.compile("prompt=1"))
+
+
 def test_one_reader_does_not_wait_for_another(page, new_context, ready):
     """While one reader runs to the end, another opens the app and steps."""
     open_page(page, ready, "/Generate?lang=en&max=60&p=off&t=1.5&prompt=" + quote("A list of"))
