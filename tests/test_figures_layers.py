@@ -106,6 +106,24 @@ def test_pages_of_a_long_text_lead_to_each_other(tiny):
     assert (data["earlier"], data["later"]) == (None, None)
 
 
+def test_a_tiny_probability_is_not_sent_as_zero():
+    column = Column(
+        ids=np.array([[5]]),
+        probabilities=np.array([[1.0]]),
+        followed=(7,),
+        followed_probability=np.array([[3.14159e-12]]),
+        followed_rank=np.array([[900]]),
+    )
+    from core.trace import Token
+
+    tokens = [
+        Token(i, n, "x", "x", "x", b"x", False, "prompt", (n, n + 1), (n, n + 1))
+        for n, i in enumerate((5, 7))
+    ]
+    data = map_data(Map(tokens, 0, 1, 0, 0, 1, "", {0: column}, None), str, EN)
+    assert data["columns"][0]["ways"][0]["p"] == [3.1416e-12]
+
+
 def test_unknown_cells_are_null(tiny):
     import dataclasses
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.engine.local import LocalEngine
-from core.lens import logit_lens
+from core.lens import distance_to_own, lens_column, logit_lens
 from core.models.tiny import ARCHITECTURES, tiny_of
 
 
@@ -31,3 +31,31 @@ def test_earlier_rows_come_from_earlier_layers(tiny):
     rows = tiny.unembed(forward.residual[:, -1])
     assert lens.ids[0, 0] == rows[0].argmax()
     assert not np.allclose(rows[0], rows[-1])
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_column_at_any_position_ends_in_what_the_model_says_there(architecture):
+    engine = LocalEngine(tiny_of(architecture))
+    ids = (3, 1, 4, 1, 5)
+    whole = engine.forward(ids)
+    for row in range(len(ids)):
+        column = lens_column(engine, whole, row, (7, 3))
+        alone = engine.forward(ids[: row + 1])
+        assert column.favourite == int(alone.logits.argmax())
+        assert column.followed[:2] == (7, 3)
+        assert column.favourite in column.followed
+        assert distance_to_own(column, alone) < 1e-5
+        place = column.followed.index(column.favourite)
+        assert column.followed_rank[-1, place] == 1
+
+
+def test_equal_scores_are_ranked_by_id(tiny):
+    class Flat:
+        def unembed(self, hidden):
+            return np.zeros((hidden.shape[0], 6), dtype=np.float32)
+
+    column = lens_column(Flat(), tiny.forward((3, 1)), 0, (4,), top=3)
+    assert column.ids.tolist() == [[0, 1, 2]] * 2
+    assert column.followed == (4, 0)
+    assert column.followed_rank.tolist() == [[5, 1]] * 2
+    assert column.followed_probability == pytest.approx(1 / 6)

@@ -123,7 +123,8 @@ def _sum_sentence(found: Stream, context: Context) -> str:
     checked = t("layers.sum_check", layers=found.change.size, d=f"{parts.error:.1g}")
     along = t(
         "layers.sum_along",
-        start=signed(found.start_along, 1),
+        # Adding 0 takes the minus from −0.0.
+        start=signed(round(found.start_along, 1) + 0.0, 1),
         attention=_plus(parts.attention_along.sum()),
         feed_forward=_plus(parts.feed_forward_along.sum()),
         total=f"{found.size[-1]:.1f}",

@@ -105,6 +105,7 @@ test("numbers in cells are short", () => {
   assert.equal(valueText(0.051, "share"), "5.1 %")
   assert.equal(valueText(172, "share"), "× 172")
   assert.equal(valueText(-0.05, "cosine"), "−0.05")
+  assert.equal(valueText(-0.001, "cosine"), "0.00")
 })
 
 test("labels are cut by whole characters", () => {

@@ -6,7 +6,7 @@ import pytest
 from core.lens import lens_column
 from tests.pages.app import data_of, healthy, open_app, query_of, words
 from ui.i18n import catalog
-from ui.state import place, store
+from ui.state import store
 
 PAGE = "4_Layers"
 
@@ -16,8 +16,10 @@ def test_every_part_is_there_and_every_check_holds(lang):
     at = open_app(PAGE, model="tiny", lang=lang, prompt="the thing", made="2", step="1")
     t = catalog(lang)
     said = words(at)
-    for key in ("map_title", "way_title", "stream_title", "walk_inside", "sparsity_title"):
-        assert t(f"layers.{key}", n=1, of=2).split("{")[0][:4] in said, key
+    for key in ("map_title", "way_title", "stream_title", "sparsity_title", "walk_before"):
+        assert t(f"layers.{key}") in said, key
+    assert t("layers.neurons_title", n=data_of(at, "neurons")["layer"] + 1) in said
+    assert len(at.get("plotly_chart")) == 3
     engine = store().engine("tiny")
     whole = f"{engine.info.parameters:,}"
     assert t("layers.total_check", n=whole) in said
@@ -85,12 +87,6 @@ def test_a_table_of_probabilities_has_no_layers_and_says_so():
 def test_the_stored_run_shows_what_it_holds_while_the_model_loads(monkeypatch):
     from ui import state
 
-    class Loading:
-        def state(self, name):
-            import types
-
-            return types.SimpleNamespace(status="loading", progress=0.0, code="", fault=None)
-
     monkeypatch.setattr(state, "engine_for", lambda spec: state.recorded_engine())
     at = open_app(PAGE, lang="en", ready=False)
     data = data_of(at, "lens_map")
@@ -98,4 +94,3 @@ def test_the_stored_run_shows_what_it_holds_while_the_model_loads(monkeypatch):
     assert known[-1]
     assert not any(known[:-1])
     assert "still loading" in words(at)
-    assert place is not None

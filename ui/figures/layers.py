@@ -19,8 +19,6 @@ Label = Callable[[int], str]
 WORK: Final = 36_000_000
 """Layers × positions × vocabulary that one picture reads through the LM head."""
 NARROWEST, WIDEST = 8, 24
-DIGITS: Final = 5
-"""Decimals of the probabilities that are sent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +112,7 @@ def _cells(
     for layer in range(drawn.layers):
         columns = [drawn.columns.get(position) for position in positions]
         best.append([c and [labels(int(i)) for i in c.ids[layer]] for c in columns])
-        shares.append(
-            [c and [round(float(p), DIGITS) for p in c.probabilities[layer]] for c in columns]
-        )
+        shares.append([c and [_short(p) for p in c.probabilities[layer]] for c in columns])
     return best, shares
 
 
@@ -141,7 +137,7 @@ def _ways(column: Column, following: int, label: Label) -> list[dict[str, Any]]:
             "label": label(token),
             "next": token == following,
             "favourite": token == column.favourite,
-            "p": [round(float(p), DIGITS + 2) for p in column.followed_probability[:, i]],
+            "p": [_short(p) for p in column.followed_probability[:, i]],
             "rank": [int(rank) for rank in column.followed_rank[:, i]],
         }
         for i, token in enumerate(column.followed)
@@ -151,4 +147,9 @@ def _ways(column: Column, following: int, label: Label) -> list[dict[str, Any]]:
 def _plain(values: Float[np.ndarray, "layer column"] | None) -> list[list[float | None]] | None:
     if values is None:
         return None
-    return [[float(f"{v:.4g}") if math.isfinite(v) else None for v in row] for row in values]
+    return [[_short(v) if math.isfinite(v) else None for v in row] for row in values]
+
+
+def _short(value: float) -> float:
+    """Five digits that count: a tiny probability stays above 0."""
+    return float(f"{value:.5g}")

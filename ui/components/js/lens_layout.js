@@ -63,7 +63,7 @@ export function onScale(value, scale) {
 export function valueText(value, kind) {
   if (value === null) return "–"
   if (kind === "share") return value >= 10 ? `× ${value.toFixed(0)}` : `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`
-  if (kind === "cosine") return value.toFixed(2).replace("-", "−")
+  if (kind === "cosine") return value.toFixed(2).replace(/^-0\.00$/, "0.00").replace("-", "−")
   if (value >= 1e6) return `${(value / 1e6).toFixed(1)}M`
   if (value >= 1e4) return `${(value / 1e3).toFixed(1)}k`
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3)
