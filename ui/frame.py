@@ -91,7 +91,7 @@ def _heading(t: Catalog, name: str) -> None:
     here = state.place()
     with st.container(gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", key="heading"):
-            st.markdown(f"### {t(f'{name}.title')}")
+            st.markdown(f"# {t(f'{name}.title')}")
             prompt_here(t)
             page_tools(t, link.encode(here.spec, here.view))
         st.caption(t(f"{name}.intro"))
