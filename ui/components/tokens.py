@@ -15,8 +15,12 @@ _READINGS = component("readings", js=("dom", "readings"), css=("base", "readings
 
 
 def tokens(data: Mapping[str, Any], *, key: str) -> None:
-    """Draw ``data``, made by :func:`ui.figures.tokens.tokens_data`; a click chooses a token."""
-    _TOKENS(key=key, data=dict(data), on_action_change=choose(key))
+    """Draw ``data``, made by :func:`ui.figures.tokens.tokens_data`; a click chooses a token.
+
+    The click shows at once; its serial number comes back with the data that answers it.
+    """
+    heard = st.session_state.get(f"{key}_heard")
+    _TOKENS(key=key, data={**data, "heard": heard}, on_action_change=choose(key))
 
 
 def readings(data: Mapping[str, Any], *, key: str) -> None:
@@ -29,7 +33,9 @@ def choose(key: str) -> Callable[[], None]:
 
     def heard() -> None:
         event = (st.session_state.get(key) or {}).get("action")
-        at = event.get("at") if isinstance(event, Mapping) else None
+        told = event if isinstance(event, Mapping) else {}
+        at, serial = told.get("at"), told.get("serial")
+        st.session_state[f"{key}_heard"] = serial if isinstance(serial, int) else None
         if isinstance(at, int) and not isinstance(at, bool) and 0 <= at < 2**20:
             state.look(at=at)
 

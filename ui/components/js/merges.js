@@ -8,7 +8,7 @@ const views = new WeakMap()
 class Merges {
   constructor(root) {
     this.root = root
-    root.onkeydown = (event) => walk(event, [...root.querySelectorAll("button.word")])
+    root.onkeydown = (event) => { walk(event, [...root.querySelectorAll("button.word")]) } // (false would cancel the key)
   }
 
   update(data, emit) {

@@ -1,6 +1,6 @@
 import { el, fmt, themeOf } from "./dom.js"
 import { walk } from "./walk.js"
-import { cardNode, find } from "./tokens_card.js"
+import { cardNode } from "./tokens_card.js"
 
 const views = new WeakMap()
 const BLANKS = /[␣↵⇥]+/g
@@ -21,28 +21,25 @@ class Tokens {
   constructor(root) {
     this.root = root
     this.selected = -1
-    this.waiting = null
-    root.onkeydown = (event) => walk(event, [...root.querySelectorAll(".flow .token")])
+    this.serial = 0
+    root.onkeydown = (event) => { walk(event, [...root.querySelectorAll(".flow .token")]) } // (false would cancel the key)
   }
 
   // A choice made here counts until the page has heard of it.
   update(data, emit) {
-    const heard = this.waiting === null || data.selected === this.waiting || !find(data.chips, this.waiting)
-    const before = this.data
-    Object.assign(this, { data, emit })
-    if (heard) {
-      this.waiting = null
-      this.selected = data.selected
-    }
-    if (JSON.stringify(before) !== JSON.stringify(data) || !this.root.firstChild) this.draw()
-    else this.mark()
+    const { selected, heard, ...content } = data
+    const said = JSON.stringify(content)
+    const same = said === this.said && this.root.firstChild
+    Object.assign(this, { data, emit, said })
+    if (!this.serial || heard === this.serial) this.selected = selected
+    if (same) this.mark()
+    else this.draw()
   }
 
   pick(position) {
     this.selected = position
-    this.waiting = position
     this.mark()
-    this.emit({ at: position })
+    this.emit({ at: position, serial: ++this.serial })
   }
 
   draw() {
