@@ -42,16 +42,15 @@ def test_the_map_is_the_right_way_round(page, ready, smollm2):
     open_page(page, ready)
     ids = smollm2.vocabulary.read("The capital of France is").ids
     weights = smollm2.forward(ids).attention[10, 3]
-    for row in range(5):
-        for column in range(5):
-            plot(page).hover(position=at_cell(page, row, column))
-            said = readout(page)
-            assert f"query (attends from) {row} " in said
-            assert f"key (attended to) {column} " in said
-            if column > row:
-                assert "masked, exactly 0" in said
-            else:
-                assert f": {shown(weights[row, column])} =" in said
+    for row, column in ((0, 0), (1, 0), (3, 1), (4, 0), (4, 3), (0, 1), (1, 3), (2, 4)):
+        plot(page).hover(position=at_cell(page, row, column))
+        said = readout(page)
+        assert f"query (attends from) {row} " in said
+        assert f"key (attended to) {column} " in said
+        if column > row:
+            assert "masked, exactly 0" in said
+        else:
+            assert f": {shown(weights[row, column])} =" in said
     plot(page).hover(position=at_cell(page, 4, 2))
     assert re.search(r"from\) 4 ␣is → key \(attended to\) 2 ␣of", readout(page))
     # The picture itself: dark where the weight is large, transparent panel behind the mask.

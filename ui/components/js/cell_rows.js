@@ -35,7 +35,7 @@ export function softmaxTable(data, all, open) {
     el("td", { class: "num" }, weightText(rest.captured)))
   const total = data.rows.reduce((sum, row) => sum + row[4], 0)
   const ofModel = data.rows.reduce((sum, row) => sum + row[5], 0)
-  return el("div", { class: "scroll" }, el("table", { class: "softmax" },
+  return el("div", { class: all ? "scroll" : null }, el("table", { class: "softmax" },
     el("thead", {}, el("tr", {}, head.map((text, i) => el("th", { scope: "col", class: i ? "num" : null }, text)))),
     el("tbody", {}, shown.map(line), others),
     el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, s.sum), el("td", {}), el("td", {}), el("td", { class: "num" }, numberText(data.sum)),

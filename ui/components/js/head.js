@@ -95,7 +95,8 @@ class Head {
     this.legend.replaceChildren(el("span", { class: "faint" }, log ? s.legend_log : s.legend),
       el("div", { class: "legend-bar" }, el("i", { style: { background: `linear-gradient(to right, ${stops.join(", ")})` } }),
         el("div", { class: "legend-ticks" }, [0, 0.5, 1].map((unit) => el("span", {}, weightText(weightFor(unit, range, log)))))),
-      this.view === "map" ? el("span", { class: "masked-key" }, el("i", {}), s.masked) : "")
+      this.view === "map" ? el("span", { class: "masked-key" }, el("i", {}), s.masked) : "",
+      this.plot.pool > 1 ? el("span", { class: "faint" }, fmt(s.grid_pooled, { n: this.plot.pool })) : "")
   }
 
   // ---- pointing
@@ -263,7 +264,8 @@ class Head {
     if (data.tokens.length > data.prompt) about.push(fmt(s.stitched, { n: data.tokens.length - data.prompt }))
     const items = [[s.not_explanation_title, s.not_explanation]]
     if (data.sink !== null && data.tokens.length > 1) {
-      items.unshift([s.sink_title, fmt(s.sink, { share: (100 * data.sink).toFixed(0), token: data.tokens[0].label })])
+      items.unshift([s.sink_title, fmt(s.sink, { share: (100 * data.sink).toFixed(0), token: data.tokens[0].label })
+        + (data.whole ? "" : ` ${s.sink_some}`)])
     }
     this.notes.replaceChildren(
       this.hide ? el("p", { class: "warn" }, s.hidden_note) : "",

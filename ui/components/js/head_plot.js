@@ -49,20 +49,31 @@ function cellUnder(plot, event) {
   return cellAt(plot.box, plot.model.rows, plot.model.columns, event.clientX - box.left, event.clientY - box.top)
 }
 
-// RGBA pixels, one a cell: transparent behind the mask, for left-out columns and unknown rows.
-export function mapPixels(model, table) {
-  const { rows, columns } = model
-  const out = new Uint8ClampedArray(4 * rows * columns)
-  for (let row = 0; row < rows; row++) {
-    for (let column = model.skip; column < columns; column++) {
+// RGBA pixels, one for `pool` × `pool` cells, showing the largest weight of them: transparent
+// behind the mask, for left-out columns and unknown rows.
+export function mapPixels(model, table, pool = 1) {
+  const [high, wide] = [model.rows, model.columns].map((count) => Math.ceil(count / pool))
+  const best = new Float32Array(high * wide).fill(-1)
+  for (let row = 0; row < model.rows; row++) {
+    for (let column = model.skip; column < model.columns; column++) {
       if (model.hidden(row, column)) continue
+      const place = Math.floor(row / pool) * wide + Math.floor(column / pool)
       const weight = model.at(row, column)
-      if (Number.isNaN(weight)) continue
-      const tone = 3 * Math.round(255 * unitOf(weight, model.range, model.log))
-      out.set([table[tone], table[tone + 1], table[tone + 2], 255], 4 * (row * columns + column))
+      if (weight > best[place]) best[place] = weight
     }
   }
+  const out = new Uint8ClampedArray(4 * high * wide)
+  best.forEach((weight, place) => {
+    if (weight < 0) return
+    const tone = 3 * Math.round(255 * unitOf(weight, model.range, model.log))
+    out.set([table[tone], table[tone + 1], table[tone + 2], 255], 4 * place)
+  })
   return out
+}
+
+// Cells that share a pixel, when they are smaller than one.
+export function poolOf(cell, ratio) {
+  return Math.max(1, Math.ceil(1 / (Math.min(cell.width, cell.height) * ratio)))
 }
 
 function drawMap(plot, model) {
@@ -78,16 +89,18 @@ function drawMap(plot, model) {
   Object.assign(canvas.style, { width: `${box.width}px`, height: `${box.height}px` })
   over.setAttribute("width", width)
   over.setAttribute("height", box.height)
-  const small = el("canvas", { width: model.columns, height: model.rows })
-  const pixels = mapPixels(model, attendTable(model.theme))
-  small.getContext("2d").putImageData(new ImageData(pixels, model.columns, model.rows), 0, 0)
+  plot.pool = poolOf(box.cell, ratio)
+  const [wide, high] = [model.columns, model.rows].map((count) => Math.ceil(count / plot.pool))
+  const small = el("canvas", { width: wide, height: high })
+  const pixels = mapPixels(model, attendTable(model.theme), plot.pool)
+  small.getContext("2d").putImageData(new ImageData(pixels, wide, high), 0, 0)
   const pen = canvas.getContext("2d")
   pen.scale(ratio, ratio)
   const style = getComputedStyle(plot.node)
   pen.fillStyle = style.getPropertyValue("--masked")
   pen.fillRect(box.left, box.top, box.width - box.left, box.height - box.top)
-  pen.imageSmoothingEnabled = box.cell.width * ratio < 1
-  pen.drawImage(small, box.left, box.top, box.width - box.left, box.height - box.top)
+  pen.imageSmoothingEnabled = false
+  pen.drawImage(small, box.left, box.top, wide * plot.pool * box.cell.width, high * plot.pool * box.cell.height)
   if (Math.min(box.cell.width, box.cell.height) >= 12) gridLines(pen, box, model, style)
   over.replaceChildren(axisLabels(plot, model, box), svg("g", { class: "cross" }))
 }
