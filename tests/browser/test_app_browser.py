@@ -136,7 +136,8 @@ def test_no_page_scrolls_sideways(page, ready, path, width):
 
 CUT = """() => {
   const root = document.querySelector('.st-key-journey [data-testid=stBidiComponentIsolated]')
-  const board = (root.shadowRoot ?? root.firstElementChild.shadowRoot ?? root).querySelector('.board')
+  const inner = root.shadowRoot ?? root.firstElementChild.shadowRoot ?? root
+  const board = inner.querySelector('.board')
   const tops = [...board.querySelectorAll('.stage')].map((s) => s.getBoundingClientRect().top)
   const cut = [...board.querySelectorAll('.chip, .cand, .cand > *, .filter-name, .filter small')]
     .filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1)
