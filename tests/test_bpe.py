@@ -175,6 +175,14 @@ def test_a_word_with_spaces_is_cut_where_its_tokens_begin_with_one():
     assert made.word_at(2) == 1
 
 
+@pytest.mark.model
+def test_a_chinese_text_is_cut_at_its_punctuation(gemma3_name):
+    made = check(real(gemma3_name), "国王是谁？我不知道，真的。 Yes, it's me.")
+    assert [word.text for word in made.words] == [
+        *("国王是谁？", "我不知道，", "真的。", " Yes,", " it's", " me.")
+    ]
+
+
 def test_a_long_word_is_told_to_a_border_between_tokens():
     vocabulary = byte_level()
     word = cut(vocabulary, "in" * 300).words[0]

@@ -216,8 +216,10 @@ def test_a_normalised_text_in_pieces():
 def test_a_long_word_is_capped_with_a_note():
     data = told("in" * 200, 0)
     assert data["chosen"]["capped"] == EN("tokens.capped", told=96, all=400)
-    assert data["chosen"]["merges"][0]["more"] == 48 - 12
+    assert data["chosen"]["label"] == data["words"][0]["label"] == "in" * 60 + "…"
     assert len(json.dumps(data)) < 200_000
+    first = data["chosen"]["merges"][0]
+    assert (len(first["pairs"]), first["more"], len(first["ranks"])) == (12, 48 - 12, 48)
 
 
 def test_of_many_words_those_around_the_chosen_one_are_offered():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +15,8 @@ from tokenizers import Encoding, PreTokenizedString, Tokenizer
 from core.text.pieces import SentencePiece, pieces_of
 from core.tokens import Vocabulary
 
+WIDE_STOP: Final = re.compile("[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]$")
+"""Chinese and Japanese punctuation, which no space follows."""
 NESTED: Final = ("normalizers", "pretokenizers")
 
 
@@ -38,7 +41,8 @@ class Word:
     added: bool = False
     """Found in the text as a whole before anything else, as an entry added to the vocabulary."""
     whole: bool = True
-    """Not whole: a piece of a longer word, cut where the finished tokens begin with a space.
+    """Not whole: a piece of a longer word, cut where a finished token begins with a space, or
+    ends with Chinese punctuation.
 
     Merges never cross a border between finished tokens, so the piece alone gives the same.
     """
@@ -181,12 +185,14 @@ class _Words:
             first += len(tokens)
 
     def _borders(self, data: bytes, tokens: Sequence[Any]) -> Iterator[int]:
-        """Where a word that holds spaces can be cut: at tokens that begin with one."""
+        """Where a word that holds spaces, or sentences without any, can be cut."""
         if self.space is None:
             return
         space = self.space.encode()
         for index, token in enumerate(tokens):
-            if index and data[token.offsets[0] :].startswith(space):
+            start = token.offsets[0]
+            before = data[max(start - 3, 0) : start].decode(errors="ignore")
+            if index and (data.startswith(space, start) or WIDE_STOP.search(before)):
                 yield index
 
     def _unexplained(self, first: int, last: int) -> None:

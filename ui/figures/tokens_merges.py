@@ -15,6 +15,8 @@ MOST_WORDS: Final = 160
 """Words offered for choosing: those around the chosen one."""
 MOST_TEXT: Final = 600
 """Code points drawn of the text before and after normalisation."""
+MOST_LABEL: Final = 120
+"""Code points of a word in its label."""
 MOST_PAIRS: Final = 12
 """Competing pairs sent for each merge; of the others only how many there are."""
 
@@ -74,9 +76,15 @@ def _capped(text: str) -> dict[str, Any]:
     return {"label": visible(text[:MOST_TEXT], whole=True), "more": max(0, len(text) - MOST_TEXT)}
 
 
+def _label(text: str) -> str:
+    """A word in a readable form, shortened."""
+    shown = visible(text[:MOST_LABEL], whole=True) or "‹empty›"
+    return shown + "…" * (len(text) > MOST_LABEL)
+
+
 def _word(word: Word, chosen: bool) -> dict[str, Any]:
     return {
-        "label": visible(word.text, whole=True) or "‹empty›",
+        "label": _label(word.text),
         "at": word.positions[0],
         "tokens": len(word.ids),
         "added": word.added,
@@ -87,8 +95,8 @@ def _word(word: Word, chosen: bool) -> dict[str, Any]:
 def _told(word: Word, rules: Rules, vocabulary: Vocabulary, t: Catalog) -> dict[str, Any]:
     told = story(rules, word)
     base = {
-        "label": visible(word.text, whole=True) or "‹empty›",
-        "normal": visible(word.normal or ""),
+        "label": _label(word.text),
+        "normal": _label(word.normal or ""),
         "positions": span(word.positions),
         "at": word.positions[0],
         "ids": list(told.ids),
