@@ -25,6 +25,8 @@ from ui.context import Context
 from ui.figures.embeddings import Near, Rows, entering, lookup_data, map_data, near_data, nearest
 from ui.figures.embeddings_words import SHOWN, Word, sum_data, word_of, words_typed
 from ui.figures.journey_rows import embeddings as entered
+from ui.figures.words import tiny
+from ui.i18n import plain
 
 NEAR: Final = 12
 FURTHEST: Final = 2**20
@@ -118,7 +120,7 @@ def _entering(found: Reading) -> str:
     return found.context.t(
         f"embeddings.enter_{how.kind}",
         factor=f"{how.factor:.4f}",
-        d=f"{how.difference:.1e}",
+        d=tiny(how.difference),
         n=found.at,
         root=f"{found.engine.info.width**0.5:.4f}",
         width=found.engine.info.width,
@@ -149,9 +151,9 @@ def sums(found: Reading) -> None:
             try:
                 words.append(word_of(word, found.context.vocabulary))
                 used = found.context.vocabulary.label(words[-1].id)
-                st.caption(t("embeddings.sum_token", token=_plain(used), id=words[-1].id))
+                st.caption(t("embeddings.sum_token", token=plain(used), id=words[-1].id))
             except Fault as fault:
-                st.caption(_plain(t.fault(fault)))
+                st.caption(t.fault(fault))
     if len(words) < len(names):
         return
     try:
@@ -160,11 +162,6 @@ def sums(found: Reading) -> None:
         ranked(sum_data(words, *near, found.context.vocabulary.label, t), t, key="sum")
     except Fault as fault:
         st.info(t.fault(fault))
-
-
-def _plain(text: str) -> str:
-    """Text in which Streamlit finds no markup."""
-    return "".join("\\" + char if char in "\\`*_{}[]<>#+-.!|~:$&()^=" else char for char in text)
 
 
 # ---------------------------------------------------------------- events

@@ -25,6 +25,7 @@ from ui.figures.rotation import (
     rotation_data,
     turned_again,
 )
+from ui.figures.words import tiny
 from ui.i18n import Catalog
 from ui.link import ORDERS
 
@@ -95,12 +96,12 @@ def _head(found: Reading, layer: int, head: int, edit: Edit) -> Head | None:
 
 def _checks(found: Reading, head: Head, t: Catalog) -> list[Check]:
     again = turned_again(head)
-    checks = [Check(t("embeddings.check_again", d=f"{again:.1e}"), again <= ALLOWED)]
+    checks = [Check(t("embeddings.check_again", d=tiny(again)), again <= ALLOWED)]
     if head.layer == 0 and len(found.ids) <= CHECKED:
         plain = _head(found, 0, head.head, Edit(positions="none"))
         if plain is not None:
             d = agrees_without(head, plain)
-            checks.append(Check(t("embeddings.check_first", d=f"{d:.1e}"), d <= ALLOWED))
+            checks.append(Check(t("embeddings.check_first", d=tiny(d)), d <= ALLOWED))
     return checks
 
 
@@ -121,7 +122,7 @@ def _learned(found: Reading) -> None:
     names = {"token": data["label"], "n": at}
     titles = [t(f"embeddings.learned_{name}", **names) for name in ("row", "place", "sum_row")]
     d = data["difference"]
-    check = Check(t("embeddings.check_learned", d=f"{d:.1e}"), d <= ALLOWED)
+    check = Check(t("embeddings.check_learned", d=tiny(d)), d <= ALLOWED)
     rows = [
         {"title": title, "values": values}
         for title, values in zip(titles, data["values"], strict=True)

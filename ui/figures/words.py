@@ -20,6 +20,15 @@ def signed(x: float, digits: int = 3) -> str:
     return f"−{text}" if x < 0 else text
 
 
+def tiny(x: float) -> str:
+    """A difference that should be 0: 0, or 5.4 × 10⁻⁸."""
+    if x == 0:
+        return "0"
+    mantissa, power = f"{x:.1e}".split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa} × 10{raised}"
+
+
 def digits_for(u: float, low: float, high: float) -> int:
     """Decimals (3 … 12) with which u, low ≤ u < high, still looks like lying between them."""
     for digits in range(3, 12):

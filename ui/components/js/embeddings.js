@@ -40,6 +40,12 @@ class EmbeddingView {
           this.map.node)))
     this.map.update(data)
     this.paint()
+    const box = this.root.querySelector(".tokens")
+    const chosen = box.querySelector("[aria-pressed=true]")
+    if (chosen && this.shown !== data.at) box.scrollTop = chosen.offsetTop - box.offsetTop - box.clientHeight / 2
+    else box.scrollTop = this.scrolled ?? 0
+    box.onscroll = () => { this.scrolled = box.scrollTop }
+    this.shown = data.at
     if (focused) this.root.querySelector(".token[aria-pressed=true]")?.focus({ preventScroll: true })
   }
 

@@ -3,8 +3,8 @@ import { el, fmt, svg } from "./dom.js"
 import { cloudFit, cloudFitSpace, cloudLabels, cloudRings, cloudShort, cloudTurn, cloudWidth } from "./cloud.js"
 
 const MAP_FONT = 13.5
-const MAP_RING = 3.4
-const MAP_RINGS = 6
+const MAP_RING = 3
+const MAP_RINGS = 3
 
 // Lives as long as the component; keeps the reader's choice of map and angle.
 export class EmbeddingMap {

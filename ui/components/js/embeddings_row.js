@@ -11,7 +11,7 @@ export function rowChips(data, look) {
       "aria-pressed": String(token.position === data.at),
       title: fmt(s.token_help, { token: token.label, id: token.id, position: token.position }),
       onclick: () => look(token.position),
-    }, el("span", { class: "place" }, token.position), el("bdi", {}, token.label))))
+    }, el("span", { class: "place" }, token.position), " ", el("bdi", {}, token.label))))
 }
 
 // token → id → row, in words and signs.

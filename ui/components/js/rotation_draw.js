@@ -4,7 +4,7 @@ import { rotationAngle, rotationBands, rotationPair, rotationPoint, rotationTurn
 
 const DIAL = 320
 const DIAL_R = 128
-const CURVE_H = 96
+const CURVE_H = 112
 
 export function dialNumber(x, digits = 3) {
   if (!Number.isFinite(x)) return "∞"
@@ -69,23 +69,32 @@ function curveShape(bands, x, y) {
   return { line: "", area: `${top.join("")}${back.join("")}Z` }
 }
 
+// The values that an axis must hold; 0 too, unless the curve would be a ripple far above it.
+function curveRange(bands) {
+  const [low, high] = [Math.min(...bands.map((b) => b.low)), Math.max(...bands.map((b) => b.high))]
+  if (low <= 0 && high >= 0) return { low, high }
+  const near = high - low > 0.5 * Math.max(Math.abs(low), Math.abs(high))
+  const edge = 0.08 * (high - low)
+  return near ? { low: Math.min(0, low), high: Math.max(0, high) } : { low: low - edge, high: high + edge }
+}
+
 // {node, mark(distance)}: value against distance 0 … last; `real` is the distance in the text.
 export function curve(kind, view, width, f, pick) {
   const { last, words, real } = view
   const pad = { left: 46, right: 14, top: 10, bottom: 22 }
   const bands = rotationBands(f, last, Math.max(40, Math.floor((width - pad.left - pad.right) / 1.5)))
-  const low = Math.min(0, ...bands.map((b) => b.low))
-  const high = Math.max(0, ...bands.map((b) => b.high))
+  const { low, high } = curveRange(bands)
   const x = (d) => pad.left + ((width - pad.left - pad.right) * d) / Math.max(1, last)
   const y = (v) => pad.top + ((CURVE_H - pad.top) * (high - v)) / (high - low || 1)
   const { line, area } = curveShape(bands, x, y)
+  const base = low <= 0 && high >= 0 ? 0 : low
   const hair = svg("line", { class: "hair", y1: pad.top, y2: CURVE_H })
   const dot = svg("circle", { class: `dot ${kind}`, r: 6 })
   const node = svg("svg", { class: "curve", viewBox: `0 0 ${width} ${CURVE_H + pad.bottom}`, width, height: CURVE_H + pad.bottom,
     role: "img", "aria-label": words[`curve_label_${kind}`] },
-  svg("line", { class: "zero", x1: pad.left, x2: width - pad.right, y1: y(0), y2: y(0) }),
-  [low, 0, high].map((v) => Math.abs(y(v) - y(0)) > 11 || v === 0
-    ? svg("text", { class: "tick", x: pad.left - 6, y: y(v) + 4, "text-anchor": "end" }, dialNumber(v, Math.abs(high - low) < 1 ? 2 : 1)) : ""),
+  svg("line", { class: "zero", x1: pad.left, x2: width - pad.right, y1: y(base), y2: y(base), "stroke-dasharray": base === 0 ? null : "3 4" }),
+  [...new Set([low, base, high])].map((v) => Math.abs(y(v) - y(base)) > 11 || v === base
+    ? svg("text", { class: "tick", x: pad.left - 6, y: y(v) + 4, "text-anchor": "end" }, dialNumber(v, Math.abs(high - low) < 2 ? 2 : 1)) : ""),
   [0, last / 4, last / 2, (3 * last) / 4, last].map((d) => svg("text", {
     class: "tick", x: x(Math.round(d)), y: CURVE_H + 17, "text-anchor": d === 0 ? "start" : d === last ? "end" : "middle" }, Math.round(d))),
   svg("path", { class: `area ${kind}`, d: area }), svg("path", { class: `line ${kind}`, d: line }),
@@ -128,8 +137,9 @@ export function waves(view, width, pick) {
   const inner = width - pad.left - pad.right
   const y = (n) => pad.top + ((height - pad.top) * (high - Math.log10(n))) / (high - low || 1)
   const step = inner / lengths.length
+  // The first bars are the short ones, so there is room for words above them.
   const level = (n, text) => [svg("line", { class: "level", x1: pad.left, x2: width - pad.right, y1: y(n), y2: y(n) }),
-    svg("text", { class: "level-name", x: width - pad.right, y: y(n) - 4, "text-anchor": "end" }, text)]
+    svg("text", { class: "level-name", x: pad.left + 4, y: y(n) - 5 }, text)]
   const powers = []
   for (let e = Math.ceil(low); e <= high; e++) powers.push(10 ** e)
   const every = Math.max(1, Math.ceil(lengths.length / Math.max(2, Math.floor(inner / 34))))
@@ -155,7 +165,7 @@ export function waveText(n) {
 }
 
 export function rotationSelect(label, options, chosen, change) {
-  const select = el("select", { onchange: () => change(Number(select.value)) },
+  const select = el("select", { "aria-label": label, onchange: () => change(Number(select.value)) },
     options.map(([value, text]) => el("option", { value, selected: value === chosen }, text)))
   return el("label", { class: "pick" }, el("span", {}, label), select)
 }
