@@ -151,7 +151,7 @@ def reason(settings: Settings, t=EN, **kw) -> str:
 
 def test_why_without_dice():
     assert reason(Settings(strategy="greedy")) == (
-        "Greedy takes the highest logit: “a” with −0.69; next is “b” with −1.20. "
+        "Greedy takes the highest score (logit): “a” with −0.69; next is “b” with −1.20. "
         "No dice are thrown."
     )
     assert reason(Settings(temperature=0)).startswith("Temperature 0 means greedy: “a”")
@@ -171,7 +171,7 @@ def test_why_a_forced_token():
         "The dice (u = 0.900) would have picked “b”."
     )
     assert reason(replace(forced, strategy="greedy", top_k=None), ZH) == (
-        "“d”是你强制指定的。贪心本来会取“a”。"
+        "“d”是你强制选择的。贪心本来会取“a”。"
     )
 
 
