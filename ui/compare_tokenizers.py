@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.faults import Fault
+from core.models.catalog import resolve
 from core.settings import RunSpec
 from core.text.compare import prices, reading
 from ui import state, tokenizers
@@ -51,6 +52,8 @@ def _row(name: str, spec: RunSpec, t: Catalog) -> Row | None:
     except Fault as fault:
         # (a component shows text, and no Markdown)
         return Row(name, why=t("fault." + fault.code, **fault.params))
+    if resolve(name).kind == "toy":  # any word is a token to it, known or not
+        return Row(name, made)
     try:
         return Row(name, made, prices(vocabulary, [sentence.text for sentence in sentences()]))
     except Fault:  # a vocabulary of a few words reads no other language

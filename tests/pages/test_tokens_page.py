@@ -74,6 +74,8 @@ def test_the_toy_says_that_it_merges_nothing():
     assert [chip["label"] for chip in data_of(at, "tokens")["chips"]][:2] == ["tell", "me"]
     assert catalog("en")("fault.toy_no_merges") in words(at)
     assert data_of(at, "readings")["rows"][0]["count"] == 2
+    assert not any(text.value.startswith("toy:") for text in at.text)
+    assert any(text.value.startswith("tiny:") for text in at.text)
 
 
 def test_control_strings_as_control_or_as_text():

@@ -78,7 +78,7 @@ class Merges {
     const s = data.strings
     const word = data.chosen
     const about = data.table === "bpe" && el("p", { class: "dim" }, fmt(s.about_merges, { n: data.rules.toLocaleString("en") }))
-    const head = word.label !== undefined && el("p", { class: "which" }, fmt(s.the_word, { positions: word.positions }),
+    const head = word.label !== undefined && el("p", { class: "which" }, fmt(word.positions.includes("–") ? s.the_word_several : s.the_word, { positions: word.positions }),
       el("bdi", { class: "chosen" }, word.label), word.normal !== word.label && !word.why && [" ", s.written, " ", el("code", {}, el("bdi", {}, word.normal))])
     if (word.why) return [head, el("p", { class: "why" }, word.why)]
     const note = word.capped && el("p", { class: "dim capped" }, word.capped)
