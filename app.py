@@ -13,6 +13,8 @@ def body(context: Context) -> None:
     with read:
         label = context.t("tokens.from_home")
         st.page_link("pages/1_Tokens.py", label=label, icon=":material/arrow_forward:")
+        label = context.t("embeddings.from_home")
+        st.page_link("pages/2_Embeddings.py", label=label, icon=":material/arrow_forward:")
     with loop:
         label = context.t("attention.from_home")
         st.page_link("pages/3_Attention.py", label=label, icon=":material/arrow_forward:")

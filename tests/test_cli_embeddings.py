@@ -48,7 +48,11 @@ def test_one_token_lists_its_numbers(cli, tiny):
     assert token["row"] == pytest.approx(row.tolist())
     code, out, _ = cli("the in", "--model", "tiny", "--position", "0")
     assert code == 0
-    assert out.splitlines()[2].split()[:3] == ["0", str(tiny.vocabulary.encode("the").ids[0]), "the"]
+    assert out.splitlines()[2].split()[:3] == [
+        "0",
+        str(tiny.vocabulary.encode("the").ids[0]),
+        "the",
+    ]
     assert len(out.splitlines()[3].split()) == 32
 
 

@@ -32,7 +32,9 @@ from ui.link import ORDERS
 ALLOWED: Final = 1e-5
 """Largest difference, relative to the largest number, that passes for rounding."""
 CHECKED: Final = 256
-"""Tokens up to which the first layer is read without positions, to check the turning back."""
+"""Tokens up to which the text is read again unasked: for q and k, and to check them."""
+_ASKED: Final = "rope_asked"
+"""In a reader's session: the long text whose queries and keys were asked for."""
 ALIKE: Final = 64
 """Rows of a learned table that the position's own is compared with, at least."""
 PLAIN: Final = Capture(attention=False)
@@ -62,6 +64,8 @@ def positions(found: Reading) -> None:
 
 def _rope(found: Reading) -> None:
     t, info, view = found.context.t, found.engine.info, state.place().view
+    if not _asked_for(found):
+        return
     layer = view.layer if 0 <= view.layer < info.layers else 0
     number = view.head if 0 <= view.head < info.heads else 0
     head = _head(found, layer, number, Edit())
@@ -81,6 +85,21 @@ def _rope(found: Reading) -> None:
     names = {"at": len(found.ids), "key": len(found.ids), "pair": FURTHEST}
     names |= {"layer": info.layers, "head": info.heads}
     rotation(data, t, looked("rotation", names), key="rotation")
+
+
+def _asked_for(found: Reading) -> bool:
+    """A long text is read again for its queries and keys only when the reader says so."""
+    text = (found.context.spec.model, found.ids)
+    if len(found.ids) <= CHECKED or st.session_state.get(_ASKED) == text:
+        return True
+    t, seconds = found.context.t, found.forwards[0].ms / 1000
+
+    def ask() -> None:
+        st.session_state[_ASKED] = text
+
+    st.caption(t("embeddings.rope_cost", n=len(found.ids), s=f"{seconds:.1f}"))
+    st.button(t("embeddings.rope_read"), key="rope_read", on_click=ask)
+    return False
 
 
 def _head(found: Reading, layer: int, head: int, edit: Edit) -> Head | None:

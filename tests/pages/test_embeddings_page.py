@@ -115,6 +115,19 @@ def test_a_later_step_reads_all_tokens_so_far():
     assert floats(turn["q"]).size == count * turn["width"]
 
 
+def test_a_long_text_is_read_again_only_when_asked():
+    at = open_page(prompt="x" * 300, lang="en")
+    assert "rotation" not in [b.proto.component_name[4:] for b in at.get("bidi_component")]
+    assert "300 tokens on this machine" in words(at)
+    healthy(at.button(key="rope_read").click().run())
+    turn = data_of(at, "rotation")
+    assert len(turn["tokens"]) == 300
+    assert turn["dot_rows"] == [299]
+    assert floats(turn["dots"]).size == 300
+    assert len(turn["checks"]) == 1
+    assert len(data_of(at, "embeddings")["map"]["alone"]["spots"]) == 300
+
+
 def test_a_click_moves_the_view_and_the_browser_is_not_trusted():
     from ui.embeddings import _whole
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,7 +28,9 @@ class Word:
 
 
 def word_of(typed: str, vocabulary: Vocabulary) -> Word:
-    """The single token of a word, with a space in front if there is one; ``#42`` names an id.
+    """The single token of a word, as it stands within a text; ``#42`` names an id.
+
+    Where words are written apart that is the token with a space in front, if there is one.
 
     Raises Fault for an empty word, one that takes several tokens, and an unknown id.
     """
@@ -38,10 +41,13 @@ def word_of(typed: str, vocabulary: Vocabulary) -> Word:
         id = int(text[1:])
         vocabulary.bytes_of(id)
         return Word(typed, id, spaced=False)
-    for spaced in (True, False):
+    # Chinese and Japanese words stand in a text without spaces.
+    wide = unicodedata.east_asian_width(text[0]) in ("W", "F")
+    for spaced in (False, True) if wide else (True, False):
         ids = _plain_ids((" " if spaced else "") + text, vocabulary)
         if len(ids) == 1:
             return Word(typed, ids[0], spaced)
+    ids = _plain_ids(text, vocabulary)
     pieces = [vocabulary.label(id) for id in ids]
     more = " …" if len(pieces) > _SHOWN_PIECES else ""
     listed = " · ".join(pieces[:_SHOWN_PIECES]) + more
