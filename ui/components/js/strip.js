@@ -31,7 +31,10 @@ class Strip {
     })
     root.replaceChildren(this.text, this.controls.node,
       el("div", { class: "foot" }, el("div", {}, this.about, this.note), this.legend), this.said)
-    this.text.onkeydown = (event) => walk(event, [...this.text.querySelectorAll("button.chip")])
+    // Braces: a handler that returns false would cancel the keys of the other buttons.
+    this.text.onkeydown = (event) => {
+      walk(event, [...this.text.querySelectorAll("button.chip")])
+    }
     this.listen()
   }
 
