@@ -41,7 +41,7 @@ def opened(new_context, ready):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("address", ["/", "/Probabilities", "/Generate"])
+@pytest.mark.parametrize("address", ["/", "/Embeddings", "/Probabilities", "/Generate"])
 def test_axe_finds_nothing_grave_in_our_components(opened, address, theme):
     page = opened(f"{address}?lang=en&p=0.9&made=3&step=1", theme)
     if address == "/":
