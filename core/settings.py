@@ -15,14 +15,19 @@ from core.faults import Fault
 
 Strategy = Literal["greedy", "sample"]
 StageName = Literal["temperature", "top_k", "top_p", "min_p"]
+StopRule = Literal["full", "best"]
 
 STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
+STOP_RULES: Final[tuple[StopRule, ...]] = get_args(StopRule)
 STAGE_NAMES: Final[tuple[StageName, ...]] = get_args(StageName)
 """The filters in their default order (DESIGN §4), which is also transformers' order."""
 
 MAX_TEMPERATURE: Final = 100.0
 MAX_NEW_LIMIT: Final = 1024
 MAX_SEED: Final = 2**63 - 1
+MAX_BEAMS: Final = 256
+"""Of the library; a page offers fewer."""
+MAX_PENALTY: Final = 10.0
 
 
 def _number(name: str, value: object, low: float, high: float, *, open_low: bool = False) -> float:
@@ -114,6 +119,42 @@ def _sorted_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ..
         _whole("force", token, 0, 2**31)
         table[step] = token
     return tuple(sorted(table.items()))
+
+
+@dataclass(frozen=True)
+class BeamSettings:
+    """How a beam search goes about it; it reads the model's raw log-probabilities.
+
+    Raises :class:`~core.faults.Fault` with one sentence for each illegal value.
+    """
+
+    width: int = 4
+    """Beams kept alive, and hypotheses held. 1 is greedy. Legal: 1 … MAX_BEAMS."""
+    length_penalty: float = 0.0
+    """α: a score is Σ ln p ÷ length^α. 0 is off; above 0 favours long texts, below 0 short
+    ones. Legal: -10 … 10."""
+    stop: StopRule = "best"
+    """"full": as soon as ``width`` hypotheses are held. "best": then, but only once no live
+    beam can still reach a better score than the worst of them."""
+    nbest: int | None = None
+    """Hypotheses wanted, 1 … width; ``None``: all that are held."""
+    max_new: int = 24
+    """Stop after this many new tokens (the "output limit")."""
+
+    def __post_init__(self) -> None:
+        _whole("beams", self.width, 1, MAX_BEAMS)
+        penalty = _number("length-penalty", self.length_penalty, -MAX_PENALTY, MAX_PENALTY)
+        object.__setattr__(self, "length_penalty", penalty)
+        if self.stop not in STOP_RULES:
+            raise Fault("unknown_stop_rule", value=self.stop, allowed=", ".join(STOP_RULES))
+        if self.nbest is not None:
+            _whole("nbest", self.nbest, 1, self.width)
+        _whole("max-new", self.max_new, 1, MAX_NEW_LIMIT)
+
+    @property
+    def best(self) -> int:
+        """How many hypotheses are wanted at most."""
+        return self.width if self.nbest is None else self.nbest
 
 
 @dataclass(frozen=True)

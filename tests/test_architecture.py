@@ -42,6 +42,7 @@ FLOORS = {
     "core.text": 2,
     "core.models": 1,
     "core.trace": 1,
+    "core.beam_records": 1,
     "core.model_info": 1,
     "core.settings": 1,
     "core.geometry": 1,

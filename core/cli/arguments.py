@@ -9,10 +9,21 @@ import argparse
 from typing import Any, Final, NoReturn
 
 from core.faults import Fault
-from core.settings import STAGE_NAMES, STRATEGIES, RunSpec, Settings, StageName
+from core.settings import (
+    STAGE_NAMES,
+    STOP_RULES,
+    STRATEGIES,
+    BeamSettings,
+    RunSpec,
+    Settings,
+    StageName,
+)
 
 DEFAULT_MODEL: Final = RunSpec().model
 MAX_TOP: Final = 1_000_000
+BEAM: Final = "beam"
+"""The strategy that is a search, with settings of its own."""
+BEAM_OPTIONS: Final = ("beams", "length_penalty", "stop", "nbest")
 
 
 class Parser(argparse.ArgumentParser):
@@ -51,7 +62,8 @@ def _models(command: argparse.ArgumentParser) -> None:
 
 def _run(command: argparse.ArgumentParser) -> None:
     _prompt(command)
-    _settings(command)
+    _settings(command, (*STRATEGIES, BEAM))
+    _beam(command)
     command.add_argument("--max-new", metavar="N", help="stop after N new tokens (default: 24)")
     command.add_argument("--top", metavar="N", default="10", help="tokens listed for each stage")
     _json(command)
@@ -97,8 +109,21 @@ def _choose(command: argparse.ArgumentParser) -> None:
     _json(command)
 
 
-def _settings(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--strategy", metavar="|".join(STRATEGIES))
+def _beam(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--beams", metavar="W", help="texts that beam search keeps (default: 4)")
+    command.add_argument(
+        "--length-penalty", metavar="A", help="score = sum of ln p / length^A (default: 0, off)"
+    )
+    command.add_argument(
+        "--stop",
+        metavar="|".join(STOP_RULES),
+        help="when W texts are complete, or when no other can still win (default: best)",
+    )
+    command.add_argument("--nbest", metavar="N", help="texts returned (default: W)")
+
+
+def _settings(command: argparse.ArgumentParser, strategies: tuple[str, ...] = STRATEGIES) -> None:
+    command.add_argument("--strategy", metavar="|".join(strategies))
     command.add_argument("--temperature", metavar="T", help="divides the logits; 0 is greedy")
     command.add_argument("--top-k", metavar="K", help="keep the K highest tokens")
     command.add_argument("--top-p", metavar="P", help="keep the smallest set that reaches P")
@@ -139,6 +164,42 @@ def settings_of(typed: argparse.Namespace) -> Settings:
         "forced": tuple(map(pair, typed.force)),
     }
     return Settings(**{name: value for name, value in given.items() if value is not None})
+
+
+def is_beam(typed: argparse.Namespace) -> bool:
+    """Whether beam search is asked for. Raises Fault for an unknown strategy, and for options
+    of beam search without it."""
+    known = (*STRATEGIES, BEAM)
+    if typed.strategy is not None and typed.strategy not in known:
+        raise Fault("unknown_strategy", value=typed.strategy, allowed=", ".join(known))
+    if typed.strategy == BEAM:
+        return True
+    for name in BEAM_OPTIONS:
+        if getattr(typed, name) is not None:
+            raise Fault("only_with_beam", option=f"--{name.replace('_', '-')}")
+    return False
+
+
+def beam_settings_of(typed: argparse.Namespace) -> BeamSettings:
+    """The settings that were typed for a beam search. Raises Fault.
+
+    An option that would change the model's probabilities is refused; the seed and the order of
+    the filters change nothing here, and are read only to find mistakes.
+    """
+    typed = argparse.Namespace(**{**vars(typed), "strategy": None})
+    plain = settings_of(typed)
+    for name in ("temperature", "top_k", "top_p", "min_p", "forced"):
+        if getattr(plain, name) != getattr(Settings(), name):
+            option = "--force" if name == "forced" else f"--{name.replace('_', '-')}"
+            raise Fault("not_with_beam", option=option)
+    given = {
+        "width": whole("beams", typed.beams),
+        "length_penalty": number("length-penalty", typed.length_penalty),
+        "stop": typed.stop,
+        "nbest": whole("nbest", typed.nbest),
+        "max_new": whole("max-new", typed.max_new),
+    }
+    return BeamSettings(**{name: value for name, value in given.items() if value is not None})
 
 
 def number(name: str, text: str | None) -> float | None:

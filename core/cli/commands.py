@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from core import decode
-from core.cli import arguments, records, show
+from core.cli import arguments, beams, records, show
 from core.cli.output import check_target, write_json
 from core.decode.measure import checked
 from core.engine.store import build
@@ -32,6 +32,9 @@ def models(typed: argparse.Namespace) -> None:
 
 
 def run(typed: argparse.Namespace) -> None:
+    if arguments.is_beam(typed):
+        beams.run(typed)
+        return
     settings, top = arguments.settings_of(typed), arguments.top(typed)
     check_target(typed.json)
     spec = RunSpec(typed.model, typed.prompt, settings, literal=typed.literal, chat=typed.chat)

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType, TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from core.decode import Stopped, bits, probabilities
 from core.decode.candidates import columns, top_ids
@@ -15,7 +15,7 @@ from core.engine.protocol import Engine
 from core.models.catalog import ModelEntry, terms_text
 from core.trace import Choice, Generation, StepTrace
 
-OnStep = Callable[[StepTrace], None]
+T = TypeVar("T")
 WORK: Final = {
     "download": "downloading",
     "unpack": "unpacking",
@@ -78,8 +78,8 @@ class Interrupt:
             raise KeyboardInterrupt
         self._asked = True
 
-    def after(self, on_step: OnStep | None) -> OnStep:
-        def step(trace: StepTrace) -> None:
+    def after(self, on_step: Callable[[T], None] | None) -> Callable[[T], None]:
+        def step(trace: T) -> None:
             if on_step is not None:
                 on_step(trace)
             if self._asked:

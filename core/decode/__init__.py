@@ -1,5 +1,8 @@
 """Decoding: from logits to a choice, and from choices to a run (DESIGN §4)."""
 
+from core.decode.beam import BeamRun, beam_search, provider_of, search
+from core.decode.beam_exhaustive import Exhaustive, exhaustive
+from core.decode.beam_replay import Replay, replay
 from core.decode.candidates import Candidate, candidates, locate
 from core.decode.choose import choose
 from core.decode.draw import draw, uniform
@@ -8,19 +11,27 @@ from core.decode.measure import bits, entropy, log_softmax, probabilities
 from core.decode.stages import apply_stages
 
 __all__ = [
+    "BeamRun",
     "Candidate",
+    "Exhaustive",
+    "Replay",
     "Stopped",
     "apply_stages",
+    "beam_search",
     "bits",
     "candidates",
     "choose",
     "draw",
     "entropy",
+    "exhaustive",
     "generate",
     "locate",
     "log_softmax",
     "probabilities",
+    "provider_of",
+    "replay",
     "run",
+    "search",
     "stop_reason",
     "uniform",
 ]

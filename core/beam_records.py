@@ -1,0 +1,150 @@
+"""The records of a beam search: what was looked at, what lived, what lost and to whom.
+
+A candidate's address is its ``Node``: (step, place among the candidates of that step). The
+parent of a candidate is a live beam of the step before, so a text is a chain of addresses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from core.settings import BeamSettings
+
+Fate = Literal["live", "finished", "lost"]
+LossReason = Literal["outside_beam", "end_outside_beam", "worse_hypothesis"]
+"""Why a candidate lost: not among the ``width`` best that go on; an end token that was not
+among the ``width`` best of its step; complete, but ``width`` hypotheses were better."""
+HypothesisEnd = Literal["end_token", "output_limit", "context_limit", "user"]
+BeamStop = Literal[
+    "full", "no_beam_can_win", "no_beam_left", "output_limit", "context_limit", "user"
+]
+Node = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Loss:
+    reason: LossReason
+    to: Node
+    """The candidate that holds the last place this one could have had."""
+    by: float
+    """That one's score minus this one's; 0 for a tie, which goes to the older."""
+
+
+@dataclass(frozen=True)
+class BeamCandidate:
+    """One token that a live beam could take."""
+
+    parent: int
+    """Which of the beams read at this step, in their order; 0 is the prompt at step 0."""
+    token: int
+    token_logprob: float
+    """ln p of this token after its beam; finite."""
+    logprob: float
+    """Σ ln p of the generated tokens, this one included: what beams are ranked by."""
+    score: float
+    """logprob ÷ length^α: what hypotheses are ranked by."""
+    is_end: bool
+    fate: Fate
+    """Lost also if it became a hypothesis at once too bad to be kept."""
+    loss: Loss | None = None
+    """Why and to whom; ``None`` unless the fate is "lost"."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A text that is complete, or was cut off by a limit."""
+
+    tokens: tuple[int, ...]
+    """Generated ids; an end token is the last of them."""
+    token_logprobs: tuple[float, ...]
+    """ln p of each token, given those before."""
+    logprob: float
+    """Their sum, in nats."""
+    score: float
+    end: HypothesisEnd
+    path: tuple[int, ...]
+    """Place of each token's candidate in its step, so (i, path[i]) is a Node. Empty where
+    every text was tried, and none was a candidate."""
+    loss: Loss | None = None
+    """Set for a hypothesis that better ones displaced later."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether it closes with an end token."""
+        return self.end == "end_token"
+
+    @property
+    def node(self) -> Node:
+        return len(self.path) - 1, self.path[-1]
+
+
+@dataclass(frozen=True)
+class BeamStep:
+    """One turn: every live beam is read, the best candidates are kept."""
+
+    index: int
+    beams: int
+    """How many beams were read: as many forward passes."""
+    candidates: tuple[BeamCandidate, ...]
+    """All that were looked at, the highest ``logprob`` first."""
+    live: tuple[int, ...]
+    """Candidates that are the beams of the next step, in their order; at the limit, those that
+    were cut off and are held as hypotheses."""
+    finished: tuple[int, ...]
+    """Candidates that became hypotheses, ended or cut off."""
+    displaced: tuple[Node, ...]
+    """Ends of earlier hypotheses that no longer are among the best ``width``."""
+    hypotheses: int
+    """How many are held after this step."""
+    hope: float | None
+    """The best score that a live beam can still reach; ``None`` if none is alive."""
+    bar: float | None
+    """The score to beat: the worst one held; ``None`` while there is room for more."""
+    ms: float = field(default=0.0, compare=False)
+    """Measured wall time, forward passes included."""
+
+
+@dataclass(frozen=True)
+class BeamSearch:
+    """A whole search. Equal questions give equal searches; only the times differ."""
+
+    prompt: tuple[int, ...]
+    settings: BeamSettings
+    end_ids: tuple[int, ...]
+    limit: int
+    """Most tokens generated: ``settings.max_new``, or fewer where the context ends before."""
+    steps: tuple[BeamStep, ...]
+    hypotheses: tuple[Hypothesis, ...]
+    """The best ``settings.best`` of those held, the best first."""
+    others: tuple[Hypothesis, ...]
+    """Held but beyond ``nbest``, then those that were displaced: all with a lower score."""
+    stop: BeamStop | None
+    """``None``: it could go on."""
+
+    @property
+    def forwards(self) -> int:
+        """Forward passes: one for each beam of each step."""
+        return sum(step.beams for step in self.steps)
+
+    @property
+    def tokens_evaluated(self) -> int:
+        """Positions the model must compute: the prompt once, then one for each beam."""
+        return len(self.prompt) + self.forwards - 1 if self.steps else 0
+
+    @property
+    def ms(self) -> float:
+        return sum(step.ms for step in self.steps)
+
+    def chain(self, node: Node) -> tuple[Node, ...]:
+        """The addresses from the first generated token to this one."""
+        step, place = node
+        back = [place]
+        for index in range(step, 0, -1):
+            parent = self.steps[index].candidates[back[-1]].parent
+            back.append(self.steps[index - 1].live[parent])
+        return tuple(enumerate(reversed(back)))
+
+    def tokens_at(self, node: Node) -> tuple[int, ...]:
+        """The generated tokens that a node stands for, its own the last."""
+        return tuple(self.steps[s].candidates[c].token for s, c in self.chain(node))

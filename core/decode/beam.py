@@ -1,0 +1,163 @@
+"""Beam search: several texts are read on at once, and the best of all continuations live.
+
+``BeamRun`` says which prefixes it wants read and is given their logits, so that whoever runs
+it decides how: one by one, as one batch, or together with other searches.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from core.beam_records import BeamSearch, BeamStep
+from core.decode.beam_rules import (
+    Ids,
+    Question,
+    State,
+    hypothesis_of,
+    looked_at,
+    options,
+    settle,
+    worse,
+)
+from core.decode.generate import Stopped
+from core.engine.cost import check_prompt
+from core.engine.protocol import Engine
+from core.settings import BeamSettings
+from core.trace import Capture
+
+Provider = Callable[[tuple[Ids, ...]], Sequence[ArrayLike]]
+"""From generated prefixes to the raw next-token logits [V] after each."""
+OnBeamStep = Callable[[BeamStep], None]
+
+
+class BeamRun:
+    """A search between two steps. It knows no model and no clock."""
+
+    def __init__(
+        self,
+        settings: BeamSettings,
+        end_ids: Sequence[int],
+        *,
+        prompt: Sequence[int] = (),
+        context: int | None = None,
+    ) -> None:
+        room = settings.max_new if context is None else context - len(prompt)
+        self.prompt = tuple(prompt)
+        self.question = Question(
+            settings,
+            tuple(end_ids),
+            min(settings.max_new, room),
+            "context_limit" if room < settings.max_new else "output_limit",
+        )
+        self.state = State()
+        self.steps: tuple[BeamStep, ...] = ()
+
+    @property
+    def wanted(self) -> tuple[Ids, ...]:
+        """Generated tokens of the beams to be read next; none once the search has ended."""
+        return () if self.state.stop else tuple(beam.tokens for beam in self.state.beams)
+
+    def advance(self, rows: Sequence[ArrayLike], ms: float = 0.0) -> BeamStep:
+        """Take one step with the logits after each wanted prefix. Raises Fault for bad ones."""
+        count = looked_at(self.question.settings.width, len(self.question.end_ids))
+        looked = options(rows, self.state.beams, count)
+        self.state, step = settle(looked, self.state, self.question)
+        step = replace(step, ms=ms)
+        self.steps = (*self.steps, step)
+        return step
+
+    def cut(self) -> None:
+        """The user ends the search: live beams are held where there is room or they are better."""
+        if self.state.stop is None:
+            self.state = _cut(self.state, self.question.settings)
+
+    def result(self) -> BeamSearch:
+        """The search so far."""
+        settings, state = self.question.settings, self.state
+        return BeamSearch(
+            prompt=self.prompt,
+            settings=settings,
+            end_ids=self.question.end_ids,
+            limit=self.question.limit,
+            steps=self.steps,
+            hypotheses=state.held[: settings.best],
+            others=(*state.held[settings.best :], *state.displaced),
+            stop=state.stop,
+        )
+
+
+def _cut(state: State, settings: BeamSettings) -> State:
+    alive = [
+        hypothesis_of(beam, "user", settings.length_penalty) for beam in state.beams if beam.tokens
+    ]
+    merged = sorted([*state.held, *alive], key=lambda hypothesis: -hypothesis.score)
+    held = tuple(merged[: settings.width])
+    gone = (h for h in state.held if h not in held)
+    displaced = tuple(replace(h, loss=worse(h.score, held[-1])) for h in gone)
+    return State(state.index, state.beams, held, (*displaced, *state.displaced), "user")
+
+
+def search(
+    provider: Provider,
+    settings: BeamSettings,
+    end_ids: Sequence[int],
+    *,
+    prompt: Sequence[int] = (),
+    context: int | None = None,
+    on_step: OnBeamStep | None = None,
+) -> BeamSearch:
+    """The search that ``settings`` ask for: a pure function of them and of the provider.
+
+    The provider or ``on_step`` may raise :class:`Stopped`: the search ends with the last whole
+    step. Anything else they raise is passed on. Raises Fault for logits that are no
+    distribution.
+    """
+    run = BeamRun(settings, end_ids, prompt=prompt, context=context)
+    try:
+        while run.wanted:
+            began = time.perf_counter()
+            rows = provider(run.wanted)
+            step = run.advance(rows, (time.perf_counter() - began) * 1000)
+            if on_step is not None:
+                on_step(step)
+    except Stopped:
+        run.cut()
+    return run.result()
+
+
+def provider_of(engine: Engine, prompt: Sequence[int]) -> Provider:
+    """An engine that continues ``prompt``, one forward pass a prefix."""
+    start = tuple(prompt)
+
+    def rows(prefixes: tuple[Ids, ...]) -> list[ArrayLike]:
+        return [
+            engine.forward(
+                (*start, *prefix), prompt_length=len(start), capture=Capture(attention=False)
+            ).logits
+            for prefix in prefixes
+        ]
+
+    return rows
+
+
+def beam_search(
+    engine: Engine,
+    prompt_ids: Sequence[int],
+    settings: BeamSettings,
+    *,
+    on_step: OnBeamStep | None = None,
+) -> BeamSearch:
+    """:func:`search` on an engine. Raises Fault for a prompt that is empty or too long."""
+    check_prompt(engine.info, len(prompt_ids))
+    return search(
+        provider_of(engine, prompt_ids),
+        settings,
+        engine.info.end_ids,
+        prompt=prompt_ids,
+        context=engine.info.context,
+        on_step=on_step,
+    )

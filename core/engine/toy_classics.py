@@ -1,0 +1,26 @@
+"""Toy tables that come with the project, each with a lesson about beam search.
+
+Their files hold, beside the table, ``max_new`` and ``answers`` worked out by hand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from core.engine.toy_table import ToyTable, read_table
+
+FOLDER: Final = Path(__file__).with_name("toys")
+CLASSICS: Final = ("beam_beats_greedy", "wider_is_worse", "length_penalty", "early_stopping")
+
+
+def classic_path(name: str) -> Path:
+    """The file of one of ``CLASSICS``. Raises KeyError for another name."""
+    if name not in CLASSICS:
+        raise KeyError(name)
+    return FOLDER / f"{name}.json"
+
+
+def classic(name: str) -> ToyTable:
+    """The table of one of ``CLASSICS``. Raises KeyError for another name."""
+    return read_table(classic_path(name))

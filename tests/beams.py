@@ -1,0 +1,40 @@
+"""transformers' own beam search, its answer in the shape of ours."""
+
+import torch
+
+NO_GHOST = -1e8
+"""transformers marks what no real beam stands for with -1e9."""
+
+
+def theirs(model, prompt, settings, end_ids, *, early_stopping=None):
+    """[(tokens, score)] of ``generate(num_beams=…)``; ``None`` where a ghost is among them."""
+    rule = {"full": True, "best": "never"}[settings.stop]
+    output = model.generate(
+        torch.tensor([list(prompt)]),
+        attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
+        num_beams=settings.width,
+        num_return_sequences=settings.best,
+        length_penalty=settings.length_penalty,
+        early_stopping=rule if early_stopping is None else early_stopping,
+        max_new_tokens=settings.max_new,
+        do_sample=False,
+        eos_token_id=list(end_ids) or None,
+        pad_token_id=0,
+        output_scores=True,
+        return_dict_in_generate=True,
+    )
+    scores = output.sequences_scores.tolist()
+    if min(scores) < NO_GHOST:
+        return None
+    texts = [trimmed(row[len(prompt) :], end_ids) for row in output.sequences.tolist()]
+    longest = max(map(len, texts))
+    # A text that the limit cut off is padded only if it is not among the longest.
+    assert all(len(t) == longest or t[-1] in end_ids for t in texts)
+    return list(zip(texts, scores, strict=True))
+
+
+def trimmed(ids, end_ids):
+    for place, token in enumerate(ids):
+        if token in end_ids:
+            return tuple(ids[: place + 1])
+    return tuple(ids)
