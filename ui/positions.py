@@ -155,7 +155,7 @@ def _learned(found: Reading) -> None:
 def order(found: Reading) -> None:
     """A switch that takes positions away or mixes the tokens; what is predicted then."""
     t = found.context.t
-    st.markdown(f"##### {t('embeddings.order')}\n\n{t('embeddings.order_text')}")
+    st.markdown(f"#### {t('embeddings.order')}\n\n{t('embeddings.order_text')}")
     wanted = state.place().view.order
     known = found.context.recorded or found.engine.info.positions != "none"
     choices = ["kept", *(ORDERS if known else ORDERS[1:])]
