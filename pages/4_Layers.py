@@ -16,7 +16,6 @@ def body(context: Context) -> None:
     if context.view is None:
         return
     reading = Reading(context)
-    st.caption(t("layers.try"))
     parts.safely(t, [lambda: parts.show_map(reading)])
     left, right = st.columns(2, gap="medium")
     with left:

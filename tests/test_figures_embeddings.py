@@ -210,7 +210,7 @@ def test_both_rankings_stand_side_by_side():
     assert not any(token["moved"] for token in first["tokens"])
     p = np.exp(before) / np.exp(before).sum()
     q = p[::-1]
-    assert data["headline"] == t("embeddings.order_kl", kl=f"{(p * np.log(p / q)).sum():.3f}")
+    assert data["headline"] == t("embeddings.order_kl", kl=f"{(p * np.log2(p / q)).sum():.3f}")
     assert "rank 1) → 3.2 % (rank 4)" in data["verdict"]
     assert [row["marked"] for row in first["rows"]] == [True, False, False, False]
 

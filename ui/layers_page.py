@@ -20,7 +20,7 @@ from ui.figures import layers_charts as charts
 from ui.figures import layers_tables as tables
 from ui.figures.layers import Map, map_data
 from ui.figures.layers_walk import cost_text, name_text, shape_text, totals_table
-from ui.figures.words import signed
+from ui.figures.words import signed, tiny
 from ui.i18n import Catalog
 from ui.layers import INSIDE, Reading, attention_scaling, heard
 
@@ -82,7 +82,7 @@ def show_map(reading: Reading) -> None:
     distance = reading.distance()
     if distance is not None:
         key = "last_row" if distance < CLOSE else "last_row_off"
-        st.caption(context.t(f"layers.{key}", d=f"{distance:.1g}"))
+        st.caption(context.t(f"layers.{key}", d=tiny(distance)))
 
 
 def show_way(reading: Reading) -> None:
@@ -119,8 +119,8 @@ def _sum_sentence(found: Stream, context: Context) -> str:
         stored = isinstance(context.engine, RecordedEngine)
         return t("fault.model_loading") if stored else t("layers.no_parts")
     if parts.error >= CLOSE:
-        return t("layers.sum_off", d=f"{parts.error:.1g}")
-    checked = t("layers.sum_check", layers=found.change.size, d=f"{parts.error:.1g}")
+        return t("layers.sum_off", d=tiny(parts.error))
+    checked = t("layers.sum_check", layers=found.change.size, d=tiny(parts.error))
     along = t(
         "layers.sum_along",
         # Adding 0 takes the minus from −0.0.
@@ -129,7 +129,7 @@ def _sum_sentence(found: Stream, context: Context) -> str:
         feed_forward=_plus(parts.feed_forward_along.sum()),
         total=f"{found.size[-1]:.1f}",
     )
-    return f"{checked} {along}"
+    return t("generate.sentence_join").join((checked, along))
 
 
 def _plus(value: float) -> str:
@@ -174,7 +174,7 @@ def show_neurons(reading: Reading) -> None:
     if silent is None:
         return
     st.markdown(f"##### {t('layers.sparsity_title')}")
-    st.caption(t("layers.sparsity_text", share=f"{NEAR_ZERO:.0%}"))
+    st.caption(t("layers.sparsity_text", share=f"{100 * NEAR_ZERO:.0f} %"))
     figure = charts.sparsity(silent, reading.layer, t)
     alt = t("layers.sparsity_alt", n=info.layers)
     st.plotly_chart(figure, key="sparsity", config=PLAIN, alt=alt)
@@ -231,7 +231,7 @@ def _about(reading: Reading, structure: Structure, sizes: Sizes) -> None:
     lines = [t("layers.walk_text", architecture=info.architecture), kind]
     if window is not None:
         lines.append(t("layers.walk_window", n=window))
-    st.caption(" ".join(lines))
+    st.caption(t("generate.sentence_join").join(lines))
     letters = {"D": info.width, "H": info.heads, "G": info.kv_heads, "d": info.head_dim}
     letters |= {"I": info.intermediate, "V": info.vocabulary, "L": info.layers}
     letters |= {"T": sizes.read, "S": sizes.seen}

@@ -18,6 +18,8 @@ RUN = """async () => {
     .filter((node) => Array.isArray(node.target[0]))
     .map((node) => [rule.impact, `${rule.id}: ${node.html} ${node.failureSummary}`]))
 }"""
+# What is drawn only when the live model is there.
+HEAVY = {"/Embeddings": ".waves", "/Attention": ".check.good", "/Layers": ".neuron"}
 FOCUS = """() => {
   let node = document.activeElement
   while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement
@@ -43,7 +45,9 @@ def opened(new_context, ready):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("address", ["/", "/Embeddings", "/Probabilities", "/Generate"])
 def test_axe_finds_nothing_grave_in_our_components(opened, address, theme):
-    page = opened(f"{address}?lang=en&p=0.9&made=3&step=1", theme)
+    page = opened(f"{address}?lang=en&p=0.9&made=3&step=1&layer=2&head=1&key=1", theme)
+    if address in HEAVY:
+        page.locator(HEAVY[address]).first.wait_for()
     if address == "/":
         page.locator("details.tables summary").click()
     page.add_script_tag(content=AXE)
@@ -75,3 +79,45 @@ def test_a_step_keeps_the_focus_on_the_same_control(opened):
     page.locator(".readout", has_text="step 2").wait_for()
     page.wait_for_timeout(500)
     assert page.evaluate(FOCUS) == "switch"
+
+
+HELD = """() => {
+  let node = document.activeElement
+  while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement
+  return node.textContent.trim() || node.dataset.key || node.type
+}"""
+
+
+def test_the_last_merge_keeps_the_focus(opened):
+    page = opened("/Tokens?lang=en")
+    last = page.locator(".control.end")
+    last.focus()
+    page.keyboard.press("Enter")
+    page.locator('.control.end[aria-disabled="true"]').wait_for()
+    assert page.evaluate(FOCUS) == "control end"
+
+
+@pytest.mark.parametrize(
+    ("selector", "key", "held"),
+    [
+        ('[data-key="layer"]', "ArrowDown", "layer"),
+        ('[data-key="offhead"]', "Enter", "switch this head on again"),
+        ("summary >> text=The row in view", "Enter", "The row in view as a table"),
+        ("summary >> text=All heads as", "Enter", "All heads as a table"),
+    ],
+)
+def test_what_is_pressed_beside_the_map_keeps_the_focus(opened, selector, key, held):
+    page = opened("/Attention?lang=en&layer=2&head=1")
+    page.locator(selector).focus()
+    page.keyboard.press(key)
+    page.wait_for_timeout(1500)
+    assert held in page.evaluate(HELD)
+
+
+def test_the_layer_of_the_rotation_keeps_the_focus(opened):
+    page = opened("/Embeddings?lang=en&layer=2&head=1")
+    page.locator(".waves rect").first.wait_for()
+    page.locator(".controls select").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_timeout(2000)
+    assert page.evaluate(HELD).startswith("123")

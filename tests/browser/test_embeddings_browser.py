@@ -125,7 +125,7 @@ def test_the_order_is_undone_on_a_click(page, ready):
         page.get_by_role("button", name="without positions")
     ).first.click()
     expect(page).to_have_url(re.compile(r"[?&]place=none"), timeout=30_000)
-    expect(page.get_by_text("nats (KL divergence")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("bits (KL divergence")).to_be_visible(timeout=30_000)
     first = page.locator(".rows").nth(3).locator("li").first
     expect(first.locator(".label")).to_have_text("␣Paris")
     expect(first.locator(".value")).to_have_text("27.3 %")

@@ -10,6 +10,7 @@ import numpy as np
 from core.trace import ModelInfo, Token
 from core.weight import Derivation, plain_scaling
 from ui.figures.attention import sharing, token_list
+from ui.figures.words import tiny
 
 TOLERANCE: Final = 1e-5
 """Up to this difference, "recomputed here" counts as equal to what the model had."""
@@ -62,6 +63,7 @@ def cell_data(
         "weight": float(d.weights[d.key]),
         "captured": float(d.captured[d.key]),
         "difference": d.difference,
+        "difference_text": tiny(d.difference),
         "equal": d.difference <= TOLERANCE,
     }
 

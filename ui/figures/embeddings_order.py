@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from core.ablation import Effect, Shift
+from core.decode.measure import bits
 from core.trace import Token
 from ui.figures.embeddings import Label, token_data
-from ui.figures.words import percent
+from ui.figures.words import percent, signed
 from ui.i18n import Catalog
 
 TOP: Final = 10
@@ -20,7 +21,7 @@ def order_data(
     """Both rankings side by side; ``before`` and ``after`` are the tokens in the order read."""
     chosen = effect.chosen
     return {
-        "headline": t("embeddings.order_kl", kl=f"{effect.kl:.3f}"),
+        "headline": t("embeddings.order_kl", kl=signed(bits(effect.kl))),
         "lists": [
             _list(effect, "before", _read(before, before), label, t),
             _list(effect, "after", _read(after, before), label, t),

@@ -56,7 +56,13 @@ def way(column: Column, following: int, label: Label, layer: int, t: Catalog) ->
     )
     top = float(np.log10(max(int(column.followed_rank.max()), 10)))
     figure.update_yaxes(
-        row=2, col=1, type="log", range=[top + 0.15, -0.15], title=t("layers.axis_rank"), dtick=1
+        row=2,
+        col=1,
+        type="log",
+        range=[top + 0.15, -0.15],
+        title=t("layers.axis_rank"),
+        dtick=1,
+        tickformat=",",
     )
     return _dress(figure, x, layer, t, rows=2, height=420)
 
@@ -88,7 +94,9 @@ def stream_chart(found: Stream, layer: int, t: Catalog) -> go.Figure:
             )
         figure.update_yaxes(row=2, col=1, title=t("layers.axis_along"))
     _line(figure, rows, [0, *x], found.cosine, t("layers.cosine"), BLUE, "circle", legend=False)
-    figure.update_yaxes(row=1, col=1, type="log", title=t("layers.axis_size"), exponentformat="SI")
+    figure.update_yaxes(
+        row=1, col=1, type="log", title=t("layers.axis_size"), dtick=1, tickformat=",~g"
+    )
     low = min(-0.02, float(found.cosine.min()) - 0.05)
     figure.update_yaxes(row=rows, col=1, range=[low, 1.05], title=t("layers.axis_cosine"))
     figure.update_layout(barmode="relative")

@@ -1,5 +1,5 @@
 // Before and after some heads were switched off: the next token's probabilities, and the texts.
-import { el, fmt, percent, themeOf } from "./dom.js"
+import { el, fmt, keepFocus, percent, themeOf } from "./dom.js"
 import { numberText } from "./attention_maps.js"
 
 export function offName([layer, head], s) {
@@ -46,8 +46,8 @@ function texts(data) {
   if (!data.texts) return null
   const text = (tokens) => tokens.map((label, i) => el("bdi", { class: i < data.texts.same ? "tok" : "tok other" }, label))
   return el("div", { class: "texts" },
-    el("p", {}, el("b", { class: "before" }, `${s.text_before}: `), text(data.texts.before)),
-    el("p", {}, el("b", { class: "after" }, `${s.text_after}: `), text(data.texts.after)),
+    el("p", {}, el("b", { class: "before" }, s.text_before + s.colon), text(data.texts.before)),
+    el("p", {}, el("b", { class: "after" }, s.text_after + s.colon), text(data.texts.after)),
     el("p", { class: "faint" }, data.texts.same >= Math.max(data.texts.before.length, data.texts.after.length)
       ? s.texts_same : fmt(s.texts_part, { n: data.texts.same + 1 })))
 }
@@ -57,5 +57,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.dataset.theme = themeOf(parentElement)
   root.lang = data.lang
   root.dataset.kl = String(data.kl)
-  root.replaceChildren(chips(data, (event) => setTriggerValue("action", event)), figures(data), shifts(data), ...[texts(data)].filter(Boolean))
+  const list = chips(data, (event) => setTriggerValue("action", event))
+  keepFocus(root, () => root.replaceChildren(list, figures(data), shifts(data), ...[texts(data)].filter(Boolean)))
 }

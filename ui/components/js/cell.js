@@ -1,5 +1,5 @@
 // How one weight came about: q and k, q·k, scaling, mask, softmax, and the check.
-import { el, fmt, themeOf } from "./dom.js"
+import { el, fmt, keepFocus, themeOf } from "./dom.js"
 import { numberText, weightText } from "./attention_maps.js"
 import { strips, valuesTable } from "./cell_strips.js"
 import { softmaxTable } from "./cell_rows.js"
@@ -25,8 +25,8 @@ class Cell {
     root.dataset.equal = String(data.equal)
     root.dataset.weight = String(data.weight)
     this.strips = null
-    root.replaceChildren(this.heading(), el("ol", { class: "steps" }, this.vectors(), this.dot(), this.scaled(), this.masked(), this.softmax()),
-      this.check())
+    const steps = el("ol", { class: "steps" }, this.vectors(), this.dot(), this.scaled(), this.masked(), this.softmax())
+    keepFocus(root, () => root.replaceChildren(this.heading(), steps, this.check()))
     this.strips?.paint(this.theme)
     root.setAttribute("aria-label", s.cell_title)
   }
@@ -42,7 +42,7 @@ class Cell {
   heading() {
     const { data } = this
     const s = data.strings
-    return el("p", { class: "which" }, fmt(s.head_of, { layer: data.layer + 1, head: data.head + 1 }), ": ",
+    return el("p", { class: "which" }, fmt(s.head_of, { layer: data.layer + 1, head: data.head + 1 }), s.colon,
       s.query_axis, " ", this.token(data.query), " → ", s.key_axis, " ", this.token(data.key), " = ",
       el("b", { class: "value" }, weightText(data.weight)),
       el("button", { type: "button", class: "quiet", onclick: () => this.emit({ do: "look", key: -1 }) }, s.close))
@@ -52,14 +52,14 @@ class Cell {
     const { data } = this
     const s = data.strings
     const shared = data.sharing.length > 1
-      ? el("p", { class: "faint" }, fmt(s.sharing, { heads: data.sharing.map((n) => n + 1).join(", "), kv: data.kv_head + 1, groups: "" })) : null
+      ? el("p", { class: "faint" }, fmt(s.sharing, { heads: data.sharing.map((n) => n + 1).join(s.comma), kv: data.kv_head + 1, groups: "" })) : null
     if (!data.k) return this.step(1, s.step_vectors, el("p", {}, s.key_dropped))
     const products = data.q.map((value, i) => value * data.k[i])
     const rows = [{ name: "q", help: fmt(s.q_help, { n: data.query }), values: data.q },
       { name: "k", help: fmt(s.k_help, { n: data.key }), values: data.k }, { name: "q × k", help: s.product_help, values: products }]
     this.strips = strips(rows, s)
     const table = el("details", { class: "table" }, el("summary", {}, fmt(s.all_values, { d: data.dim })))
-    table.ontoggle = () => table.open && table.replaceChildren(table.firstChild, valuesTable(rows, s))
+    table.ontoggle = () => table.open && table.children.length < 2 && table.append(valuesTable(rows, s))
     return this.step(1, s.step_vectors, el("p", {}, fmt(s.vectors_text, { d: data.dim })), this.strips.node, shared, table)
   }
 
@@ -73,10 +73,11 @@ class Cell {
   scaled() {
     const { data } = this
     const s = data.strings
-    const factor = data.plain_scaling ? `1/√${data.dim} = ${numberText(data.scaling, 5)}` : numberText(data.scaling, 5)
+    const dot = numberText(data.dot)
+    const root = data.plain_scaling ? `${dot} × 1/\u2060√${data.dim} = ` : ""
     const score = data.dot === null ? null : data.dot * data.scaling
-    return this.step(3, s.step_scale, el("p", {}, data.plain_scaling ? fmt(s.scale_plain, { d: data.dim }) : fmt(s.scale_own, { d: data.dim })),
-      el("p", { class: "formula" }, `${numberText(data.dot)} × ${factor} = `, el("b", {}, numberText(score))))
+    return this.step(3, s.step_scale, el("p", {}, data.plain_scaling ? fmt(s.scale_plain, { d: data.dim }).replace("/√", "/\u2060√") : fmt(s.scale_own, { d: data.dim })),
+      el("p", { class: "formula" }, `${root}${dot} × ${numberText(data.scaling, 5)} = `, el("b", {}, numberText(score))))
   }
 
   masked() {
@@ -105,7 +106,7 @@ class Cell {
   check() {
     const { data } = this
     const s = data.strings
-    const words = { difference: data.difference === 0 ? "0" : data.difference.toExponential(1).replace("-", "−"), model: weightText(data.captured) }
+    const words = { difference: data.difference_text, model: weightText(data.captured) }
     return el("p", { class: `check ${data.equal ? "good" : "bad"}`, role: "status" }, el("b", {}, data.equal ? "✓ " : "✗ "),
       fmt(data.equal ? s.check_equal : s.check_differs, words))
   }

@@ -26,6 +26,25 @@ export function svg(tag, attributes, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children)
 }
 
+// Run `draw`, which replaces nodes in `root`, and give the focus back to what stands where the
+// focused node stood: a reader at the keyboard must not be thrown to the top of the page.
+export function keepFocus(root, draw) {
+  const home = root.getRootNode()
+  const held = home.activeElement
+  const inside = held && held !== root && root.contains(held)
+  const key = inside ? held.dataset.key : undefined
+  const path = []
+  for (let node = held; inside && node !== root; node = node.parentElement) {
+    path.unshift([...node.parentElement.children].indexOf(node))
+  }
+  draw()
+  if (!inside || home.activeElement === held) return
+  const named = key === undefined ? null : root.querySelector(`[data-key="${CSS.escape(key)}"]`)
+  const there = named ?? path.reduce((node, index) => node?.children[index], root)
+  const next = there?.localName === held.localName ? there : root.querySelector("button, select, input, summary, [tabindex]")
+  next?.focus({ preventScroll: true })
+}
+
 // Fill the placeholders of a message: fmt("{n} left", {n: 3}).
 export function fmt(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, key) => (key in values ? String(values[key]) : whole))

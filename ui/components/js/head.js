@@ -1,6 +1,6 @@
 // One head in full: its map (rows attend from, columns are attended to), the arcs of a row, or
 // what the last position reads in every layer.
-import { el, fmt, themeOf } from "./dom.js"
+import { el, fmt, keepFocus, themeOf } from "./dom.js"
 import { attendColour, columnAt, numberText, rangeIn, rangeOfMap, rowAt, weightAt, weightFor } from "./attention_maps.js"
 import { weightText, weightsOf } from "./attention_maps.js"
 import { heatMap, stepCell } from "./head_plot.js"
@@ -41,8 +41,10 @@ class Head {
     this.last = data.last ? weightsOf(data.last) : null
     if (other || this.here?.row >= data.tokens.length) this.here = null
     this.column = null
-    this.drawTools()
-    this.redraw()
+    keepFocus(this.root, () => {
+      this.drawTools()
+      this.redraw()
+    })
   }
 
   redraw() {
@@ -192,16 +194,16 @@ class Head {
     const from = this.view === "map" ? [el("span", {}, s.query_axis), tokenName(data.tokens, here.row)]
       : [el("span", {}, fmt(s.layer_n, { n: here.row + 1 }))]
     const hidden = this.hide && here.column === 0 ? ` ${s.is_hidden}` : ""
-    return [...from, el("span", { class: "arrow" }, " → "), el("span", {}, s.key_axis), key, ": ",
+    return [...from, el("span", { class: "arrow" }, " → "), el("span", {}, s.key_axis), key, s.colon,
       here.column > here.row && this.view === "map" ? el("b", { class: "value" }, s.masked_value) : value, hidden]
   }
 
   fillTable() {
     const s = this.data.strings
     const summary = el("summary", {}, s.row_table)
-    if (!this.table.open) return this.table.replaceChildren(summary)
     const query = Math.max(this.map.first, this.data.at)
-    this.table.replaceChildren(summary, rowTable(this.data, query, rowAt(this.map, query, false), this.ui))
+    const rows = this.table.open ? [rowTable(this.data, query, rowAt(this.map, query, false), this.ui)] : []
+    keepFocus(this.table, () => this.table.replaceChildren(summary, ...rows))
   }
 
   // ---- words and switches
@@ -256,7 +258,7 @@ class Head {
     const s = data.strings
     const about = []
     if (data.head >= 0 && data.sharing.length > 1) {
-      about.push(fmt(s.sharing, { heads: data.sharing.map((n) => n + 1).join(", "), kv: data.kv_head + 1, groups: data.kv_heads }))
+      about.push(fmt(s.sharing, { heads: data.sharing.map((n) => n + 1).join(s.comma), kv: data.kv_head + 1, groups: data.kv_heads }))
     }
     if (data.window !== null) about.push(fmt(s.window, { n: data.window }))
     if (data.first > 0) about.push(fmt(s.rows_from, { n: data.first }))
@@ -265,11 +267,11 @@ class Head {
     const items = [[s.not_explanation_title, s.not_explanation]]
     if (data.sink !== null && data.tokens.length > 1) {
       items.unshift([s.sink_title, fmt(s.sink, { share: (100 * data.sink).toFixed(0), token: data.tokens[0].label })
-        + (data.whole ? "" : ` ${s.sink_some}`)])
+        + (data.whole ? "" : s.sentence_join + s.sink_some)])
     }
     this.notes.replaceChildren(
       this.hide ? el("p", { class: "warn" }, s.hidden_note) : "",
-      about.length ? el("p", {}, el("b", {}, `${this.name()}: `), about.join(" ")) : "",
+      about.length ? el("p", {}, el("b", {}, this.name() + s.colon), about.join(s.sentence_join)) : "",
       el("div", { class: "cards" }, items.map(([title, text]) => el("section", {}, el("h4", {}, title), el("p", {}, text)))))
   }
 }

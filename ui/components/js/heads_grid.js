@@ -1,5 +1,5 @@
 // All heads as one canvas: hover tells, a click or Enter opens, arrow keys walk.
-import { el, fmt, themeOf } from "./dom.js"
+import { el, fmt, keepFocus, themeOf } from "./dom.js"
 import { attendTable, bytesOf } from "./attention_maps.js"
 import { flowGrid, headUnder, listHeads, modelGrid, paintPicture, passes, pictureOf } from "./attention_grid.js"
 import { sortHeads, stepFlow, stepHead } from "./attention_grid.js"
@@ -41,9 +41,11 @@ class HeadsGrid {
     Object.assign(this, { data, theme, emit })
     if (fresh) this.paintPictures()
     this.here = null
-    this.drawTools()
-    this.redraw()
-    this.fillTable()
+    keepFocus(this.root, () => {
+      this.drawTools()
+      this.redraw()
+      this.fillTable()
+    })
   }
 
   paintPictures() {
@@ -80,6 +82,7 @@ class HeadsGrid {
     this.grid = flow ? { flow: true, ...flowGrid(this.items.length, width) } : modelGrid(this.data, width, HEADS_MARGIN)
     this.root.dataset.shown = String(this.items.filter((x) => passes(x, this.limit, this.descending)).length)
     this.draw()
+    this.legend.replaceChildren(...legendNodes(this))
     this.tell(this.here)
   }
 
@@ -164,37 +167,37 @@ class HeadsGrid {
 
   drawTools() {
     this.tools.replaceChildren(...toolNodes(this))
-    this.legend.replaceChildren(...legendNodes(this.data, this.theme))
-    this.table.replaceChildren(el("summary", {}, this.data.strings.grid_table))
   }
 
   choose(name) {
     Object.assign(this, { by: name, limit: null, descending: true, sorted: Boolean(name) && this.sorted })
-    this.again("by")
+    this.again()
   }
 
   turn(descending) {
     Object.assign(this, { descending, limit: null })
-    this.again("direction")
+    this.again()
   }
 
   sort(sorted) {
     this.sorted = sorted
-    this.again("sorted")
+    this.again()
   }
 
-  again(key) {
-    this.drawTools()
-    this.redraw()
-    this.fillTable()
-    this.root.querySelector(`[data-key="${key}"]`)?.focus({ preventScroll: true })
+  again() {
+    keepFocus(this.root, () => {
+      this.drawTools()
+      this.redraw()
+      this.fillTable()
+    })
   }
 
   fillTable() {
-    if (!this.table.open || !this.data) return
+    if (!this.data) return
+    const summary = el("summary", {}, this.data.strings.grid_table)
     const items = this.shown().filter((item) => item.known && passes(item, this.limit, this.descending))
-    this.table.replaceChildren(el("summary", {}, this.data.strings.grid_table),
-      headsTable(this.data, items, (layer, head) => this.open({ layer, head })))
+    const rows = this.table.open ? [headsTable(this.data, items, (layer, head) => this.open({ layer, head }))] : []
+    keepFocus(this.table, () => this.table.replaceChildren(summary, ...rows))
   }
 
   resize() {

@@ -42,12 +42,14 @@ function filterNodes(view, [low, high]) {
     el("label", { class: "limit" }, el("span", {}, s.filter), slider, told)]
 }
 
-export function legendNodes(data, theme) {
+// view: {data, theme, grid}; the grid knows whether layers run across or down.
+export function legendNodes({ data, theme, grid }) {
   const s = data.strings
+  const axes = grid.flow ? s.grid_flow : grid.across ? s.grid_across : s.grid_down
   const stops = [0, 0.5, 1].map((unit) => `rgb(${attendColour(unit, theme)})`)
   const shared = data.heads / Math.max(1, data.kv_heads)
-  return [s.grid_legend, " ",
+  return [axes, s.sentence_join, s.grid_legend, " ",
     el("span", { class: "ramp-legend" }, "0 ", el("i", { style: { background: `linear-gradient(to right, ${stops.join(", ")})` } }), " 1"),
-    ` ${s.grid_scale}`, data.pool > 1 ? ` ${fmt(s.grid_pooled, { n: data.pool })}` : "",
-    shared > 1 ? ` ${fmt(s.grid_shared, { n: shared, groups: data.kv_heads })}` : ""]
+    ` ${s.grid_scale}`, data.pool > 1 ? `${s.sentence_join}${fmt(s.grid_pooled, { n: data.pool })}` : "",
+    shared > 1 ? `${s.sentence_join}${fmt(s.grid_shared, { n: shared, groups: data.kv_heads })}` : ""]
 }

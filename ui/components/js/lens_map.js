@@ -1,4 +1,4 @@
-import { el, fmt, themeOf } from "./dom.js"
+import { el, fmt, keepFocus, themeOf } from "./dom.js"
 import { ramp } from "./ramp.js"
 import { MAP, agrees, cellText, fitted, mapGrid, movedCell, strength, valueText } from "./lens_layout.js"
 import { panelNodes, spoken } from "./lens_panel.js"
@@ -9,7 +9,7 @@ class LensMap {
   constructor(root) {
     this.root = root
     this.observer = new ResizeObserver(() => {
-      if (this.data && Math.abs(root.clientWidth - this.width) >= 8) this.draw()
+      if (this.data && Math.abs(root.clientWidth - this.width) >= 8) keepFocus(root, () => this.draw())
     })
     this.observer.observe(root)
   }
@@ -127,8 +127,8 @@ class LensMap {
     const s = data.strings
     if (data.earlier === null && data.later === null) return null
     const button = (at, text, hold) => el("button", {
-      type: "button", disabled: at === null, "data-hold": hold,
-      onclick: () => this.ask({ do: "look", at, layer: data.layer }),
+      type: "button", "aria-disabled": String(at === null), "data-hold": hold,
+      onclick: () => { if (at !== null) this.ask({ do: "look", at, layer: data.layer }) },
     }, text)
     return el("p", { class: "pager" },
       button(data.earlier, `← ${s.earlier}`, "earlier"),

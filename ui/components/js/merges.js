@@ -96,7 +96,10 @@ class Merges {
       stage.replaceChildren(rowNode(word, done, s))
       said.textContent = sentence(word, done, s)
       left.replaceChildren(el("h5", {}, s.competing), pairsNode(word, done, s))
-      right.replaceChildren(el("h5", {}, s.done_so_far), logNode(word, done, s, (to) => this.player.go(to)))
+      right.replaceChildren(el("h5", {}, s.done_so_far), logNode(word, done, s, (to) => {
+        this.player.go(to)
+        this.player.slider.focus({ preventScroll: true }) // the line that was clicked is gone
+      }))
       said.classList.toggle("finished", done === word.merges.length)
     }
     this.player = new MergesPlayer(s, word.merges.length, show)

@@ -75,8 +75,10 @@ export class MergesPlayer {
     this.slider.value = String(this.done)
     this.slider.style.setProperty("--done", `${(100 * this.done) / Math.max(this.count, 1)}%`)
     this.readout.textContent = fmt(this.s.merge_of, { n: this.done, all: this.count })
-    start.disabled = back.disabled = this.done === 0
-    next.disabled = end.disabled = this.done === this.count
+    // Not "disabled": that would throw the focus off the button which has led to the end.
+    const off = (button, so) => button.setAttribute("aria-disabled", String(so))
+    for (const button of [start, back]) off(button, this.done === 0)
+    for (const button of [next, end]) off(button, this.done === this.count)
     play.setAttribute("aria-pressed", String(playing))
     play.lastChild.textContent = playing ? this.s.do_pause : this.s.do_play
     play.firstChild.replaceWith(icon(playing ? "pause" : "play"))

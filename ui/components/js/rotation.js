@@ -1,4 +1,4 @@
-import { el, fmt, themeOf } from "./dom.js"
+import { el, fmt, keepFocus, themeOf } from "./dom.js"
 import { heatFloats } from "./heat.js"
 import { curvePair, curveWhole, dial, dialAngle, dialNumber, rotationSelect, waveText, waves } from "./rotation_draw.js"
 import { rotationDot, rotationMembers, rotationMove, rotationPair, rotationPoint, rotationRanges } from "./rotation_math.js"
@@ -75,7 +75,6 @@ class RotationView {
   build() {
     const { data, root } = this
     const s = data.strings
-    const focus = root.getRootNode().activeElement?.dataset?.focus
     this.width = root.clientWidth
     this.q = this.vector("q", this.query)
     this.k = this.vector("k", this.key)
@@ -83,7 +82,7 @@ class RotationView {
     const box = (name, attributes) => (this.parts[name] = el("div", { class: name, ...attributes }))
     this.parts = { law: el("p", { class: "law" }), pairName: el("b"), pairSlider: this.pairSlider() }
     const fixed = data.width > data.dims ? fmt(s.fixed, { n: data.width - data.dims }) : ""
-    root.replaceChildren(
+    const made = [
       this.controls(),
       el("div", { class: "stage" },
         el("section", { class: "box left" }, box("dial"), box("numbers", { role: "status" })),
@@ -93,8 +92,9 @@ class RotationView {
           this.parts.law)),
       el("section", { class: "box" },
         el("h5", {}, s.waves), el("p", { class: "dim" }, s.waves_text), this.parts.pairSlider.node, box("waves")),
-      el("ul", { class: "checks" }, data.checks.map((check) => el("li", { class: check.good ? "good" : "bad" }, check.text))))
-    if (focus) root.querySelector(`[data-focus="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true })
+      el("ul", { class: "checks" }, data.checks.map((check) => el("li", { class: check.good ? "good" : "bad" }, check.text))),
+    ]
+    keepFocus(root, () => root.replaceChildren(...made))
     this.redraw()
   }
 
@@ -122,9 +122,9 @@ class RotationView {
   controls() {
     const { data } = this
     const s = data.strings
-    const count = (n) => Array.from({ length: n }, (_, i) => [i, String(i)])
+    const count = (n) => Array.from({ length: n }, (_, i) => [i, String(i + 1)])
     const tokens = data.tokens.map((token) => [token.position, `${token.position} · ${token.label.slice(0, 40)}`])
-    const shared = data.heads > data.kv_heads ? fmt(s.shared, { n: data.heads / data.kv_heads, kv: data.kv_head }) : ""
+    const shared = data.heads > data.kv_heads ? fmt(s.shared, { n: data.heads / data.kv_heads, kv: data.kv_head + 1 }) : ""
     return el("div", { class: "controls" },
       rotationSelect(s.layer, count(data.layers), data.layer, (layer) => this.look({ layer })),
       rotationSelect(s.head, count(data.heads), data.head, (head) => this.look({ head })),
@@ -202,7 +202,7 @@ class RotationView {
     this.curves.forEach((each) => each.mark(places.m - places.n))
     this.parts.numbers.replaceChildren(...this.numbers())
     this.parts.law.textContent = this.law()
-    this.back.disabled = places.m === this.query && places.n === this.key
+    this.back.setAttribute("aria-disabled", String(places.m === this.query && places.n === this.key))
     Object.assign(this.root.dataset, { m: places.m, n: places.n, pair: this.pair, dot: rotationWhole(this.terms, this.rope, places.m - places.n) })
   }
 
@@ -231,7 +231,7 @@ class RotationView {
     const text = fmt(s.law, { m, n, d: m - n, long: dialNumber(long, 4), short: dialNumber(short, 4) })
     const model = this.model()
     if (m !== this.query || n !== this.key || model === null) return text
-    return `${text} ${fmt(s.law_model, { model: dialNumber(model, 4) })}`
+    return `${text}${fmt(s.law_model, { model: dialNumber(model, 4) })}`
   }
 
   // The model's own product of the two tokens, if it was sent.
