@@ -1,5 +1,6 @@
 """transformers' own beam search, its answer in the shape of ours."""
 
+import numpy as np
 import torch
 
 NO_GHOST = -1e8
@@ -38,3 +39,23 @@ def trimmed(ids, end_ids):
         if token in end_ids:
             return tuple(ids[: place + 1])
     return tuple(ids)
+
+
+def random_provider(seed, vocabulary, *, zeros=0.3):
+    """A language model of random rows: as logits, with impossible tokens among them."""
+
+    def row(prefix):
+        dice = np.random.default_rng([seed, len(prefix), *prefix])
+        p = dice.dirichlet(np.full(vocabulary, 0.7)) + 1e-3
+        gone = dice.random(vocabulary) < zeros
+        gone[dice.integers(vocabulary)] = False
+        p[gone] = 0
+        with np.errstate(divide="ignore"):
+            return np.log(p / p.sum())
+
+    return lambda prefixes: [row(prefix) for prefix in prefixes]
+
+
+def table_provider(table):
+    """A toy table as a provider."""
+    return lambda prefixes: [table.row(prefix) for prefix in prefixes]
