@@ -6,6 +6,7 @@ parent of a candidate is a live beam of the step before, so a text is a chain of
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -49,6 +50,11 @@ class BeamCandidate:
     """Lost also if it became a hypothesis at once too bad to be kept."""
     loss: Loss | None = None
     """Why and to whom; ``None`` unless the fate is "lost"."""
+
+    @property
+    def probability(self) -> float:
+        """Of this token after its beam, in the model's own distribution."""
+        return math.exp(self.token_logprob)
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ def test_candidates_kept_and_lost_at_each_step(as_json):
     lost = step["candidates"][2]
     assert (lost["reason"], lost["lost_to"]) == ("end_outside_beam", {"step": 1, "candidate": 1})
     assert lost["lost_by"] == pytest.approx(math.log(0.24 / 0.18))
+    assert [c["probability"] for c in step["candidates"]] == pytest.approx([0.7, 0.3, 0.9, 0.1])
     assert step["beams"] == 2
 
 

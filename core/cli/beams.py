@@ -111,6 +111,7 @@ def _candidate(search: BeamSearch, node: Node, vocabulary: Vocabulary) -> dict[s
         "id": candidate.token,
         "text": vocabulary.text([candidate.token]),
         "parent": parent,
+        "probability": candidate.probability,
         "token_logprob": candidate.token_logprob,
         "logprob": candidate.logprob,
         "score": candidate.score,
