@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.trace import Rope
+from core.model_info import Rope
 
 
 def members(rope: Rope) -> Int[np.ndarray, "pair two"]:

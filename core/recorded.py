@@ -22,8 +22,9 @@ from core.engine.opaque import Opaque
 from core.engine.protocol import Engine
 from core.faults import NotReady
 from core.lens import Lens, logit_lens
+from core.model_info import ModelInfo
 from core.tokens import Vocabulary
-from core.trace import Capture, Edit, Forward, ModelInfo
+from core.trace import Capture, Edit, Forward
 
 STORED: Final = Path(__file__).resolve().parent / "stored"
 _FORWARD: Final = ("embedding", "residual", "normed", "logits", "attention")

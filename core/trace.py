@@ -19,9 +19,6 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.model_info import ModelInfo as ModelInfo  # noqa: PLC0414
-from core.model_info import Part as Part  # noqa: PLC0414
-from core.model_info import Rope as Rope  # noqa: PLC0414
 from core.settings import RunSpec, StageName
 
 Source = Literal["prompt", "generated"]

@@ -9,8 +9,9 @@ import pytest
 
 from core.ablation import effect
 from core.faults import Fault
+from core.model_info import Rope
 from core.position import rotate
-from core.trace import Capture, Edit, Rope, Token
+from core.trace import Capture, Edit, Token
 from ui.figures.embeddings import (
     Near,
     Rows,

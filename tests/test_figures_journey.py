@@ -9,8 +9,9 @@ import pytest
 from core.decode.choose import choose
 from core.engine.toy import open_toy
 from core.lens import Lens, logit_lens
+from core.model_info import ModelInfo
 from core.settings import RunSpec, Settings
-from core.trace import Forward, Generation, ModelInfo, StepTrace, Token
+from core.trace import Forward, Generation, StepTrace, Token
 from ui.figures.journey import journey_data, rise
 from ui.figures.journey_choice import candidate_list, dice, filters
 from ui.figures.journey_model import kv_cache, position_kind

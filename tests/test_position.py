@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.model_info import Rope
 from core.position import members, relative, rotate, shuffled, unrotate, wavelengths
-from core.trace import Capture, Edit, Rope
+from core.trace import Capture, Edit
 
 QUARTER = np.pi / 2
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.model_info import Rope
 from core.position import relative, rotate
-from core.trace import Rope
 
 SCRIPT = Path(__file__).parent / "js" / "rotation_answers.mjs"
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from core.decode.choose import choose
 from core.engine.cost import check_prompt
 from core.engine.protocol import Engine
+from core.model_info import ModelInfo
 from core.settings import RunSpec, Settings
-from core.trace import Capture, Choice, Forward, Generation, ModelInfo, StepTrace, Stop
+from core.trace import Capture, Choice, Forward, Generation, StepTrace, Stop
 
 OnStep = Callable[[StepTrace], None]
 Decide = Callable[[Forward, Settings, int], Choice]

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from core.faults import Fault
 from core.limits import limit, megabytes
-from core.trace import Capture, ModelInfo
+from core.model_info import ModelInfo
+from core.trace import Capture
 
 
 def attention_limit() -> int:

@@ -22,9 +22,10 @@ from core.engine.probes import Probes
 from core.engine.traced import Recorder, instrument, parts_of, recording, without_heads
 from core.faults import Fault
 from core.limits import megabytes
+from core.model_info import ModelInfo
 from core.models.load import LoadedModel
 from core.tokens import Vocabulary
-from core.trace import Capture, Edit, Forward, ModelInfo
+from core.trace import Capture, Edit, Forward
 
 PLAIN: Final = Capture(attention=False)
 

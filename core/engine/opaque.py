@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from core.faults import Fault
-from core.trace import Part, Rope
+from core.model_info import Part, Rope
 
 
 class Opaque:

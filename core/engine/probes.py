@@ -21,7 +21,7 @@ from core.engine.arrays import numpy_of
 from core.engine.inside import inside
 from core.engine.traced import Parts
 from core.faults import Fault
-from core.trace import ModelInfo, Part, Rope
+from core.model_info import ModelInfo, Part, Rope
 
 ATTRIBUTION_LIMIT: Final = 512
 """Most tokens of an attribution: its gradient keeps every layer's maps in memory at once."""

@@ -12,8 +12,9 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float, Int
 
+from core.model_info import ModelInfo, Part, Rope
 from core.tokens import Vocabulary
-from core.trace import Capture, Edit, Forward, ModelInfo, Part, Rope
+from core.trace import Capture, Edit, Forward
 
 
 class Engine(Protocol):

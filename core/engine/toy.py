@@ -24,8 +24,9 @@ from core.engine.toy_table import (
 )
 from core.engine.toy_words import ToyVocabulary
 from core.faults import Fault
+from core.model_info import ModelInfo
 from core.tokens import Vocabulary
-from core.trace import Capture, Edit, Forward, ModelInfo
+from core.trace import Capture, Edit, Forward
 
 __all__ = [
     "ToyEngine",

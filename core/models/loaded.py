@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
-from core.trace import ModelInfo
+from core.faults import Fault
+from core.model_info import ModelInfo
+
+UNBOUNDED: Final = 2048
+"""Context of a model whose config names none, such as BLOOM: what it was trained with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +57,12 @@ def end_ids(model: Any) -> tuple[int, ...]:
 
 
 def describe(model: Any, name: str, chat: bool) -> ModelInfo:
-    """What the labels and the estimates need to know."""
+    """What the labels and the estimates need to know. Raises Fault for a model without heads."""
     config = model.config.get_text_config()
-    heads = config.num_attention_heads
+    heads = getattr(config, "num_attention_heads", None)
+    if not isinstance(heads, int):
+        # A state space (Mamba) instead of attention.
+        raise Fault("layers_not_readable", architecture=type(model).__name__)
     parameters = list(model.parameters())
     first = parameters[0]
     head = model.get_output_embeddings()
@@ -68,7 +75,7 @@ def describe(model: Any, name: str, chat: bool) -> ModelInfo:
         head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
         width=config.hidden_size,
         vocabulary=config.vocab_size if head is None else head.weight.shape[0],
-        context=config.max_position_embeddings,
+        context=_context(config),
         parameters=sum(p.numel() for p in parameters),
         bytes_in_memory=_bytes([*parameters, *model.buffers()]),
         device=str(first.device),
@@ -87,6 +94,13 @@ def describe(model: Any, name: str, chat: bool) -> ModelInfo:
         norm=_norm(model),
         positions=_positions(model),
     )
+
+
+def _context(config: Any) -> int:
+    """Most tokens of a text; ``UNBOUNDED`` where the config sets no limit."""
+    names = ("max_position_embeddings", "max_seq_len", "max_sequence_length", "seq_length")
+    found = (getattr(config, name, None) for name in names)
+    return next((size for size in found if isinstance(size, int) and size > 0), UNBOUNDED)
 
 
 def _intermediate(config: Any) -> int:

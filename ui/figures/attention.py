@@ -15,7 +15,8 @@ from jaxtyping import Float, UInt8
 
 from core.decode.measure import bits
 from core.heads import HeadStatistics
-from core.trace import ModelInfo, Token
+from core.model_info import ModelInfo
+from core.trace import Token
 
 THUMB: Final = 32
 """Most pixels a side of a head's small picture."""

@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from core.ablation import Effect, Shift
 from core.decode.measure import bits
-from core.trace import Edit, ModelInfo, Token
+from core.model_info import ModelInfo
+from core.trace import Edit, Token
 
 Off = tuple[tuple[int, int], ...]
 

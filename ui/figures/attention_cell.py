@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.trace import ModelInfo, Token
+from core.model_info import ModelInfo
+from core.trace import Token
 from core.weight import Derivation, plain_scaling
 from ui.figures.attention import sharing, token_list
 from ui.figures.words import tiny

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from core.lens import Lens
-from core.trace import Generation, ModelInfo, StepTrace, Token
+from core.model_info import ModelInfo
+from core.trace import Generation, StepTrace, Token
 from ui.figures.journey_choice import Label, candidate_list, dice, filters
 from ui.figures.journey_model import kv_cache, position_kind
 from ui.figures.journey_rows import attention, changes, embeddings, lanes, telling_layer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from core.trace import ModelInfo
+from core.model_info import ModelInfo
 
 PositionKind = Literal["rotary", "learned", "alibi", "none", "unknown"]
 

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from core.lens import Column
-from core.trace import ModelInfo, Token
+from core.model_info import ModelInfo
+from core.trace import Token
 from ui.i18n import HTML_LANG, Catalog
 from ui.link import CELLS
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from core.anatomy import Operation, Totals, Walk
-from core.trace import ModelInfo
+from core.model_info import ModelInfo
 from ui.i18n import Catalog
 
 UNITS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))

@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Float
 
 from core.geometry import cosine
+from core.model_info import Rope
 from core.position import members, rotate, unrotate, wavelengths
-from core.trace import Forward, Rope, Token
+from core.trace import Forward, Token
 from ui.figures.embeddings import packed, token_data
 
 SENT: Final = 1_500_000
