@@ -54,6 +54,15 @@ def test_the_stitched_rows_are_those_of_one_pass_over_everything(architecture):
     assert last_rows(forwards, engine.info.layers) == pytest.approx(
         whole.attention[:, :, -1].mean(axis=1), abs=1e-5
     )
+    # Read alone, a layer with a window gives its latest keys only.
+    for layer in range(engine.info.layers):
+        alone = [
+            engine.forward(f.ids, prompt_length=6, capture=Capture(layer=layer)) for f in forwards
+        ]
+        assert layer_map(alone, layer) == pytest.approx(whole.attention[layer], abs=1e-5)
+        known = last_rows(alone, engine.info.layers)
+        assert known[layer] == pytest.approx(whole.attention[layer, :, -1].mean(axis=0), abs=1e-5)
+        assert np.isnan(np.delete(known, layer, axis=0)).all()
     assert owner(forwards, 3) is forwards[0]
     assert owner(forwards, 9).start == 9
     with pytest.raises(LookupError):

@@ -59,3 +59,15 @@ def test_equal_scores_are_ranked_by_id(tiny):
     assert column.followed == (4, 0)
     assert column.followed_rank.tolist() == [[5, 1]] * 2
     assert column.followed_probability == pytest.approx(1 / 6)
+
+
+def test_layers_of_very_different_scores_are_each_a_distribution(tiny, monkeypatch):
+    """One layer's scores may lie hundreds below another's."""
+    forward = tiny.forward((3, 1, 4))
+    plain = lens_column(tiny, forward, -1)
+    unembed = tiny.unembed
+    shift = np.array([[-500.0], [500.0]], dtype=np.float32)
+    monkeypatch.setattr(tiny, "unembed", lambda hidden: unembed(hidden) + shift)
+    shifted = lens_column(tiny, forward, -1)
+    assert (shifted.ids == plain.ids).all()
+    assert shifted.probabilities == pytest.approx(plain.probabilities, rel=1e-3)

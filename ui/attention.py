@@ -141,7 +141,7 @@ class Scene:
         """Pictures and statistics of the known layers, from a memo that all readers share."""
         memo, found = _digests(), {}
         for layer in self.known():
-            key = (self.context.engine.info.name, self.prompt_length, self.ids, layer)
+            key = (state.number(self.context.engine), self.prompt_length, self.ids, layer)
             digest = memo.get(key)
             if digest is None:
                 maps = self.maps if layer == self.layer else layer_map(self.passes(layer), layer)
@@ -192,7 +192,7 @@ def scene(context: Context) -> Scene | None:
 def attributed(scene: Scene, target: int, steps: int) -> Float[np.ndarray, " token"]:
     """``Engine.attribution`` of the text in view, remembered. Raises Fault."""
     memo, engine = _probes(), scene.context.engine
-    key = (engine.info.name, scene.ids, target, steps)
+    key = (state.number(engine), scene.ids, target, steps)
     found: np.ndarray | None = memo.get(key)
     if found is None:
         found = engine.attribution(scene.ids, target, steps=steps)
@@ -202,18 +202,17 @@ def attributed(scene: Scene, target: int, steps: int) -> Float[np.ndarray, " tok
 
 def probe(context: Context) -> Float[np.ndarray, "layer head"] | None:
     """The induction score of every head, from one pass of the model; ``None`` without one."""
-    name = context.engine.info.name
     if context.recorded is not None:
         return None
-    memo = _probes()
-    found = memo.get(name)
+    memo, own = _probes(), state.number(context.engine)
+    found = memo.get(own)
     if found is None:
         try:
             found = induction(context.engine)
         except Fault:
             return None
         if found is not None:
-            memo.put(name, found, found.nbytes)
+            memo.put(own, found, found.nbytes)
     return found
 
 

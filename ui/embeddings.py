@@ -76,7 +76,7 @@ def reading(context: Context) -> Reading | None:
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def near_of(model: str, ids: tuple[int, ...], n: int, _engine: Engine) -> tuple[Any, Any]:
+def near_of(model: int, ids: tuple[int, ...], n: int, _engine: Engine) -> tuple[Any, Any]:
     """The rows nearest to that of one id, or of three: to first − second + third."""
     rows = _engine.embeddings(ids)
     return _engine.neighbours(rows[0] if len(ids) == 1 else analogy(*rows), n)
@@ -108,7 +108,7 @@ def lookup(found: Reading) -> None:
 
 def _near(found: Reading) -> list[Near]:
     own = found.ids[found.at]
-    ids, cosines = near_of(found.engine.info.name, (own,), NEAR + 1, found.engine)
+    ids, cosines = near_of(state.number(found.engine), (own,), NEAR + 1, found.engine)
     return nearest(ids, cosines, NEAR, without=(own,))
 
 
@@ -158,7 +158,7 @@ def sums(found: Reading) -> None:
         return
     try:
         ids = tuple(word.id for word in words)
-        near = near_of(found.engine.info.name, ids, SHOWN + 3, found.engine)
+        near = near_of(state.number(found.engine), ids, SHOWN + 3, found.engine)
         ranked(sum_data(words, *near, found.context.vocabulary.label, t), t, key="sum")
     except Fault as fault:
         st.info(t.fault(fault))

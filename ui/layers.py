@@ -129,7 +129,7 @@ class Reading:
         engine = self.context.engine
         if isinstance(engine, RecordedEngine):
             return _stored(engine, forward, row, following)
-        key = (engine.info.name, forward.ids, forward.start, position, following)
+        key = (state.number(engine), forward.ids, forward.start, position, following)
         memo = _columns()
         found = memo.get(key)
         if found is None:

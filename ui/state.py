@@ -167,9 +167,9 @@ def engine_for(spec: RunSpec) -> Engine | None:
     return recorded if spec.model == recorded.info.name else None
 
 
-def _number(engine: Engine) -> int:
-    """What tells engines apart in a memo. Two files of one name are two models, a table that
-    was edited and opened again is a third, and a stored run is not the model."""
+def number(engine: Engine) -> int:
+    """What tells engines apart in a memo. Two files or folders of one name are two models, a
+    table that was edited and opened again is a third, and a stored run is not the model."""
     with _NUMBERING:
         return _NUMBERS.setdefault(engine, next(_COUNT))
 
@@ -177,7 +177,7 @@ def _number(engine: Engine) -> int:
 def remembered_choice(forward: Forward, settings: Settings, step: int, engine: Engine) -> Choice:
     """The slim choice, from the memo if anyone has made it before."""
     plain = replace(settings, forced=(), max_new=1)
-    key = (_number(engine), forward.ids, forward.start, plain, step, settings.forced_at(step))
+    key = (number(engine), forward.ids, forward.start, plain, step, settings.forced_at(step))
     memo = _choices()
     found = memo.get(key)
     if found is None:
@@ -215,7 +215,7 @@ def lens(engine: Engine, trace: StepTrace) -> Lens | None:
     try:
         if isinstance(engine, RecordedEngine):
             return engine.lens(trace.forward, trace.choice.id)
-        key = (_number(engine), trace.forward.ids, trace.forward.start, trace.choice.id)
+        key = (number(engine), trace.forward.ids, trace.forward.start, trace.choice.id)
         memo = _lenses()
         found = memo.get(key)
         if found is None:

@@ -8,7 +8,8 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-if TYPE_CHECKING:  # importing it takes seconds, and a page's first paint needs this module
+if TYPE_CHECKING:  # importing them takes seconds, and a page's first paint needs this module
+    from torch import Tensor
     from transformers import DynamicCache
 
 K = TypeVar("K", bound=Hashable)
@@ -68,22 +69,36 @@ class ByteLRU(Generic[K, T]):
 
 
 def fork(cache: DynamicCache) -> DynamicCache:
-    """A copy that may be extended without touching the original (updates make new tensors)."""
+    """A copy that may be extended without touching the original.
+
+    Updates of keys and values make new tensors; the states of linear attention and of
+    convolutions (LFM2, Qwen3-Next) are written in place, so they are copied.
+    """
     twin = copy.copy(cache)
-    twin.layers = [copy.copy(layer) for layer in cache.layers]
+    twin.layers = [
+        copy.deepcopy(layer) if _has_state(layer) else copy.copy(layer) for layer in cache.layers
+    ]
     return twin
 
 
+def _has_state(layer: Any) -> bool:
+    """Whether the layer keeps a state instead of (or besides) one key for each position."""
+    return hasattr(layer, "conv_states")
+
+
 def _layers(cache: DynamicCache) -> list[Any]:
-    """The layers of attention; their classes differ by architecture and share these fields."""
+    """Those of attention share the fields ``keys`` and ``values``, whatever their class."""
     return list(cache.layers)
 
 
 def cut(cache: DynamicCache, length: int) -> DynamicCache | None:
     """The same cache as it was after ``length`` positions, without copying.
 
-    ``None`` where that is gone: a sliding window has dropped its oldest positions.
+    ``None`` where that is gone: a sliding window has dropped its oldest positions, and a state
+    has no way back.
     """
+    if any(_has_state(layer) for layer in _layers(cache)):
+        return None
     twin = fork(cache)
     for layer in _layers(twin):
         if layer.keys is None or layer.keys.shape[-2] != layer.get_seq_length():
@@ -96,12 +111,15 @@ def cut(cache: DynamicCache, length: int) -> DynamicCache | None:
 
 
 def cache_bytes(cache: DynamicCache) -> int:
-    """Bytes of the keys and values held."""
-    return sum(
-        layer.keys.nbytes + layer.values.nbytes
-        for layer in _layers(cache)
-        if layer.keys is not None
-    )
+    """Bytes of the keys, values and states held."""
+    return sum(tensor.nbytes for layer in _layers(cache) for tensor in _tensors(layer))
+
+
+def _tensors(layer: Any) -> list[Tensor]:
+    held = [getattr(layer, "keys", None), getattr(layer, "values", None)]
+    for name in ("conv_states", "recurrent_states"):
+        held += getattr(layer, name, {}).values()
+    return [tensor for tensor in held if tensor is not None]
 
 
 class PrefixCache:
@@ -147,11 +165,16 @@ class PrefixCache:
     def store(self, route: Route, ids: Ids, cache: DynamicCache) -> None:
         """Remember ``cache``; shorter paths that can be cut out of it are forgotten."""
         self._items.put((route, ids), cache, cache_bytes(cache))
-        if all(layer.keys.shape[-2] == len(ids) for layer in _layers(cache)):
+        if all(_whole(layer, len(ids)) for layer in _layers(cache)):
             for path in self._items.known():
                 shorter = path[0] == route and len(path[1]) < len(ids)
                 if shorter and ids[: len(path[1])] == path[1]:
                     self._items.drop(path)
+
+
+def _whole(layer: Any, length: int) -> bool:
+    """Whether any shorter prefix can be cut out of the layer."""
+    return not _has_state(layer) and layer.keys.shape[-2] == length
 
 
 def _common(a: Ids, b: Ids) -> int:

@@ -28,6 +28,7 @@ _FINAL_NORMS: Final = (
     "final_layer_norm",
     "final_norm",
     "norm_f",
+    "embedding_norm",  # LFM2: named after the embedding, applied behind the layers
 )
 
 
