@@ -12,7 +12,8 @@ from ui.layers import Reading
 def body(context: Context) -> None:
     t = context.t
     if context.engine.info.layers == 0:
-        raise Fault("toy_no_layers")
+        st.info(t.fault(Fault("toy_no_layers")))
+        return
     if context.view is None:
         return
     reading = Reading(context)

@@ -121,3 +121,24 @@ def test_the_layer_of_the_rotation_keeps_the_focus(opened):
     page.keyboard.press("ArrowDown")
     page.wait_for_timeout(2000)
     assert page.evaluate(HELD).startswith("123")
+
+
+@pytest.mark.parametrize(
+    ("address", "canvas"),
+    [("/Attention", '.board[role="application"]'), ("/Layers", "canvas[role=application]")],
+)
+def test_space_opens_what_the_keys_have_reached_and_does_not_play(opened, address, canvas):
+    page = opened(f"{address}?lang=en&layer=2&head=1&at=2")
+    page.locator(canvas).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    page.wait_for_url(lambda url: "layer=3" in url or "layer=4" in url)
+    assert page.locator('.control.play[aria-pressed="true"]').count() == 0
+
+
+def test_a_weight_beside_its_token_stays_on_one_line(opened):
+    page = opened("/Attention?lang=en&layer=8&head=8&prompt=%F0%9F%91%A8%E2%80%8D%F0%9F%91%A9+a")
+    page.locator(".arcs-body .token .weight").first.wait_for()
+    tall = "nodes => Math.max(...nodes.map((node) => node.getBoundingClientRect().height))"
+    assert page.locator(".arcs-body .weight, .arcs-body bdi").evaluate_all(tall) < 26

@@ -81,7 +81,7 @@ def test_the_map_shows_other_quantities(cell):
 
 def test_a_table_of_probabilities_has_no_layers_and_says_so():
     at = open_app(PAGE, model="toy", lang="en")
-    assert any("no layers" in error.value for error in at.error)
+    assert any("no layers" in error.value for error in at.info)
 
 
 def test_the_stored_run_shows_what_it_holds_while_the_model_loads(monkeypatch):

@@ -8,6 +8,8 @@ import { arcsNode, rowTable, tokenName } from "./head_side.js"
 
 const heads = new WeakMap()
 
+const SINK = 0.1 // share of the first token from which on there is something to explain
+
 class Head {
   constructor(root) {
     this.root = root
@@ -265,7 +267,7 @@ class Head {
     if (this.view === "last") about.push(s.last_about)
     if (data.tokens.length > data.prompt) about.push(fmt(s.stitched, { n: data.tokens.length - data.prompt }))
     const items = [[s.not_explanation_title, s.not_explanation]]
-    if (data.sink !== null && data.tokens.length > 1) {
+    if (data.sink >= SINK && data.tokens.length > 1) {
       items.unshift([s.sink_title, fmt(s.sink, { share: (100 * data.sink).toFixed(0), token: data.tokens[0].label })
         + (data.whole ? "" : s.sentence_join + s.sink_some)])
     }

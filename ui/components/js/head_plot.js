@@ -127,6 +127,7 @@ function axisLabels(plot, model, box) {
   const out = []
   for (let row = 0; row < model.rows; row += rows) {
     const y = box.top + (row + 0.5) * box.cell.height + 4.5
+    if (row > 0 && y > box.height) continue // half of it would be cut off
     out.push(svg("text", { class: "label row", x: box.left - 6, y, "data-row": row }, nameOf(model.rowLabel(row), letters)))
   }
   for (let column = 0; column < model.columns; column += columns) {
