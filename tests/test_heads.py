@@ -217,6 +217,8 @@ def test_the_effect_of_an_edit_by_hand():
     assert (found.chosen.rank_before, found.chosen.rank_after) == (1, 2)
     assert (found.chosen.before, found.chosen.after) == pytest.approx((0.5, 0.25))
     assert ablation.effect(before, before, 0).kl == 0
+    lopsided = ablation.effect(np.log([0.9, 0.1]), np.log([0.5, 0.5]), 0).kl
+    assert lopsided == pytest.approx(0.9 * np.log(1.8) + 0.1 * np.log(0.2), abs=1e-9)
 
 
 def test_an_edit_changes_the_text_and_nobody_elses(tiny):

@@ -19,6 +19,9 @@ test("row is the query, column the key, and nothing looks ahead", () => {
   assert.equal(weightAt(map, 1, 3), 0)
   near(weightAt(map, 3, 1), 0.2)
   assert.equal(placeIn(0, 3, 1), 7)
+  assert.equal(placeIn(0, 1, 3), -1)
+  assert.equal(placeIn(2, 1, 0), -1)
+  assert.equal(placeIn(0, 1, -1), -1)
 })
 
 test("a map that begins at a later row has no earlier ones", () => {
