@@ -101,7 +101,7 @@ def test_both_positions_move_and_the_product_stays_without_the_server(page, read
 
 def test_layer_tokens_and_pair_are_chosen_and_stand_in_the_link(page, ready):
     open_page(page, ready)
-    page.get_by_role("combobox", name="Layer", exact=True).select_option("7")
+    page.get_by_role("combobox", name="Layer", exact=True).select_option(label="8")
     expect(page).to_have_url(re.compile(r"[?&]layer=7"), timeout=30_000)
     expect(page.get_by_text("In this first layer")).to_have_count(0)
     page.get_by_role("combobox", name="Key of").select_option("1")
