@@ -124,7 +124,7 @@ def test_the_grid_by_pointer_and_by_keys(page, ready):
     board.click(position={"x": 8, "y": 8})
     expect(page).to_have_url(re.compile(r"layer=18&head=6"), timeout=30_000)
     page.get_by_text("All heads as a table").click()
-    assert page.locator(".heads-table tbody tr").count() == few
+    expect(page.locator(".heads-table tbody tr")).to_have_count(few)
     expect(page.locator(".heads-table tbody tr").first).to_contain_text("91")
 
 

@@ -25,7 +25,8 @@ class Head {
     this.legend = el("div", { class: "legend" })
     this.side = el("div", { class: "side" })
     this.notes = el("div", { class: "notes" })
-    this.table = el("details", { class: "table" })
+    this.summary = el("summary", {}) // one for good: a click is lost on a node that is replaced
+    this.table = el("details", { class: "table" }, this.summary)
     this.table.ontoggle = () => this.fillTable()
     this.corner = el("div", { class: "axes" })
     root.replaceChildren(this.tools, el("div", { class: "map-and-side" },
@@ -202,10 +203,13 @@ class Head {
 
   fillTable() {
     const s = this.data.strings
-    const summary = el("summary", {}, s.row_table)
+    this.summary.textContent = s.row_table
     const query = Math.max(this.map.first, this.data.at)
     const rows = this.table.open ? [rowTable(this.data, query, rowAt(this.map, query, false), this.ui)] : []
-    keepFocus(this.table, () => this.table.replaceChildren(summary, ...rows))
+    keepFocus(this.table, () => {
+      while (this.summary.nextSibling) this.summary.nextSibling.remove()
+      this.table.append(...rows)
+    })
   }
 
   // ---- words and switches

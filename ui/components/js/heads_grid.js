@@ -23,7 +23,8 @@ class HeadsGrid {
     this.told = el("div", { class: "told", "aria-live": "polite" })
     this.tools = el("div", { class: "tools" })
     this.legend = el("p", { class: "note" })
-    this.table = el("details", { class: "table" })
+    this.summary = el("summary", {}) // one for good: a click is lost on a node that is replaced
+    this.table = el("details", { class: "table" }, this.summary)
     this.table.ontoggle = () => this.fillTable()
     root.replaceChildren(this.tools, this.board,
       el("div", { class: "about" }, this.preview, this.told), this.legend, this.table)
@@ -194,10 +195,13 @@ class HeadsGrid {
 
   fillTable() {
     if (!this.data) return
-    const summary = el("summary", {}, this.data.strings.grid_table)
+    this.summary.textContent = this.data.strings.grid_table
     const items = this.shown().filter((item) => item.known && passes(item, this.limit, this.descending))
     const rows = this.table.open ? [headsTable(this.data, items, (layer, head) => this.open({ layer, head }))] : []
-    keepFocus(this.table, () => this.table.replaceChildren(summary, ...rows))
+    keepFocus(this.table, () => {
+      while (this.summary.nextSibling) this.summary.nextSibling.remove()
+      this.table.append(...rows)
+    })
   }
 
   resize() {
