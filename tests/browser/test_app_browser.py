@@ -178,8 +178,7 @@ def test_one_reader_does_not_wait_for_another(page, new_context, ready):
     second = new_context().new_page()
     open_page(second, ready)
     second.get_by_role("button", name=re.compile("^Step")).click()
-    ready(second)
-    assert len(chips(second)) == 7
+    expect(second.locator(CHIPS)).to_have_count(7, timeout=READY)
 
 
 def test_many_at_once(new_context, ready):

@@ -95,7 +95,7 @@ def test_play_keeps_its_pace_and_a_click_elsewhere_pauses(open_page):
     at_step(page, "[4-9]")
     assert time.monotonic() - start >= 0.9  # 0, 0.5, 1.0 s and the last answer
     assert "made=" not in page.url  # or the browser's history would hold every step
-    page.locator("h3").first.click()
+    page.locator("h1").first.click()
     expect(button(page, "play")).to_have_attribute("data-moving", "false")
     expect(page).to_have_url(re.compile("made=[4-9]"))
 

@@ -196,7 +196,7 @@ def test_switch_number_and_keys_say_the_same(page, ready):
 
 def test_greedy_says_that_no_filter_changes_the_winner(page, ready):
     open_page(page, ready, "&strategy=greedy&k=5")
-    expect(page.get_by_text("Greedy takes the highest score.")).to_be_visible()
+    expect(page.get_by_text("Greedy takes the highest score (logit).")).to_be_visible()
     expect(page.locator(".needle")).to_be_hidden()
     expect(page.locator("tr.chosen .label")).to_have_text("␣Paris")
 
