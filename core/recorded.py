@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -83,9 +83,13 @@ class RecordedEngine(Opaque):
         raise NotReady("model_loading")
 
     def next_logits(
-        self, prefixes: Sequence[Sequence[int]]
+        self,
+        prefixes: Sequence[Sequence[int]],
+        *,
+        prompt_length: int | None = None,
+        run: Hashable = None,
     ) -> Float[np.ndarray, "batch vocabulary"]:
-        return np.stack([self.forward(ids).logits for ids in prefixes])
+        return np.stack([self.forward(i, prompt_length=prompt_length).logits for i in prefixes])
 
     def _found(self, ids: Sequence[int], prompt_length: int | None) -> tuple[Forward, Lens]:
         path = tuple(ids)

@@ -168,7 +168,7 @@ class Stage:
     """One decoding filter, and the distribution it leaves."""
 
     name: StageName
-    parameter: float | int | None
+    parameter: float | int | str | None
     """``None``: the stage is off and passes everything through."""
     logits: Float[np.ndarray, " vocabulary"] = field(repr=False)
     """Logits after the stage; -inf for removed tokens."""

@@ -43,6 +43,7 @@ FLOORS = {
     "core.models": 1,
     "core.trace": 1,
     "core.beam_records": 1,
+    "core.compare_records": 1,
     "core.model_info": 1,
     "core.settings": 1,
     "core.geometry": 1,

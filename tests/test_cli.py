@@ -12,7 +12,7 @@ import pytest
 
 from core.cli.main import main
 from core.decode import choose, uniform
-from core.settings import Settings, StageName
+from core.settings import STAGE_NAMES, Settings
 from core.trace import Choice
 from tests.decoding import TABLE
 
@@ -475,7 +475,7 @@ def test_the_schema_covers_the_records():
     kept_back = {"entropy_model", "entropy_filtered", "stages"}
     assert set(Choice.__dataclass_fields__) == told | kept_back
     assert choose([1.0], Settings(), step=0).rank == 1
-    assert StageName.__args__ == ("temperature", "top_k", "top_p", "min_p")
+    assert STAGE_NAMES == ("temperature", "top_k", "top_p", "min_p", "typical_p")
 
 
 def test_fetching_shows_a_progress_line_and_the_terms_first(cli, tmp_path, monkeypatch):

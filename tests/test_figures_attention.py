@@ -26,7 +26,7 @@ from ui.figures.attention import (
 )
 from ui.figures.attention_ablation import Texts, attribution_data, edit_of, effect_data
 from ui.figures.attention_cell import cell_data
-from ui.link import OFF_CAP, View
+from ui.view import OFF_CAP, View
 
 
 def floats(text):

@@ -14,8 +14,9 @@ from ui.figures.layers_tables import neurons_data, stream_table, way_table
 from ui.figures.layers_walk import cost_text, flops_text, name_text, shape_text, totals_table
 from ui.i18n import catalog
 from ui.layers import inside_bytes, look
-from ui.link import DEFAULT, View
+from ui.link import DEFAULT
 from ui.session import Place
+from ui.view import View
 
 EN = catalog("en")
 IDS = (3, 1, 4, 1, 5)

@@ -9,22 +9,34 @@ from hypothesis import strategies as st
 
 from core.settings import MAX_SEED, STAGE_NAMES, RunSpec, Settings
 from core.text.reader import repair
-from ui.link import (
+from ui.link import DEFAULT, PARAMETERS, STEPS_CAP, decode, encode
+from ui.view import (
+    BRANCHES_CAP,
     CELLS,
-    DEFAULT,
+    COLUMNS_CAP,
+    KINDS,
     MODEL_CAP,
     ORDERS,
-    PARAMETERS,
-    PROMPT_CAP,
-    STEPS_CAP,
+    SAMPLES_CAP,
+    TABLE_CAP,
+    TEXT_CAP,
     WORDS_CAP,
     View,
-    decode,
-    encode,
 )
 
+counts = st.lists(st.tuples(st.integers(0, 1023), st.integers(1, 2**31)), max_size=20)
+lines = st.text(st.characters(exclude_characters="\n"), min_size=1, max_size=20).map(repair)
+penalties = st.none() | st.floats(-10, 10)
 settings = st.builds(
     Settings,
+    typical_p=st.none() | st.floats(1e-6, 1),
+    repetition_penalty=st.none() | st.floats(0.01, 10),
+    presence_penalty=penalties,
+    frequency_penalty=penalties,
+    no_repeat_ngram=st.none() | st.integers(1, 100),
+    banned=st.lists(lines, max_size=5).map(tuple),
+    pattern=st.text(max_size=30).map(repair),
+    rolls=counts.map(tuple),
     strategy=st.sampled_from(["greedy", "sample"]),
     temperature=st.floats(0, 100),
     top_k=st.none() | st.integers(1, 2**31),
@@ -35,7 +47,7 @@ settings = st.builds(
     max_new=st.integers(1, STEPS_CAP),
     forced=st.lists(st.tuples(st.integers(0, 1023), st.integers(0, 2**31)), max_size=20).map(tuple),
 )
-texts = st.text(max_size=PROMPT_CAP).map(repair)
+texts = st.text(max_size=TEXT_CAP).map(repair)
 specs = st.builds(
     RunSpec,
     model=st.sampled_from(["smollm2-135m", "gemma3-270m", "org/name"]),
@@ -68,6 +80,20 @@ def places(draw):
         other=draw(st.text(max_size=MODEL_CAP).map(repair)),
         order=draw(st.sampled_from(["", *ORDERS])),
         cell=draw(st.sampled_from(["", *CELLS])),
+        beams=draw(st.integers(1, 256)),
+        alpha=draw(st.floats(-10, 10)),
+        rule=draw(st.sampled_from(["full", "best"])),
+        nbest=draw(st.integers(0, 256)),
+        kind=draw(st.sampled_from(["", *KINDS])),
+        groups=draw(st.integers(1, 256)),
+        diversity=draw(st.floats(0, 100)),
+        node=draw(st.tuples(st.integers(-1, 99), st.integers(-1, 99))),
+        table=draw(st.text(max_size=TABLE_CAP).map(repair)),
+        columns=draw(st.lists(lines, max_size=COLUMNS_CAP).map(tuple)),
+        samples=draw(st.integers(1, SAMPLES_CAP)),
+        dice=draw(st.sampled_from(["", "own"])),
+        sweep=draw(st.text(max_size=50).map(repair)),
+        branches=draw(st.lists(lines, max_size=BRANCHES_CAP).map(tuple)),
     )
     return spec, view
 
@@ -104,7 +130,7 @@ def test_the_default_run_needs_no_parameters_but_the_language():
         ("p", "0"),
         ("p", "1.01"),
         ("m", "-0.1"),
-        ("order", "top_k"),
+        ("order", "top_k,top_k"),
         ("order", "temperature,top_k,top_p,top_p"),
         ("seed", "-1"),
         ("seed", str(MAX_SEED + 1)),
@@ -137,8 +163,8 @@ def test_a_bad_value_falls_back_and_is_named(name, value):
 
 
 def test_a_long_prompt_is_capped_and_a_surrogate_replaced():
-    spec = RunSpec(prompt="é" * (PROMPT_CAP + 50))
-    assert encode(spec, View())["prompt"] == "é" * PROMPT_CAP
+    spec = RunSpec(prompt="é" * (TEXT_CAP + 50))
+    assert encode(spec, View())["prompt"] == "é" * TEXT_CAP
     assert encode(RunSpec(prompt="a\ud800b"), View())["prompt"] == "a\ufffdb"
 
 

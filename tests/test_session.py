@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.settings import RunSpec, Settings
-from ui.link import View
 from ui.session import HISTORY, Place, act
+from ui.view import View
 
 
 def place(made=3, step=2, **settings):

@@ -14,7 +14,7 @@ from ui import state
 from ui.attention import Scene, attributed
 from ui.components.ablation import ablation, attribution
 from ui.figures.attention_ablation import Texts, attribution_data, edit_of, effect_data
-from ui.link import WHYS
+from ui.view import WHYS
 
 STEPS = (8, 16, 32)
 INTEGRATION = 16

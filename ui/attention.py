@@ -20,7 +20,7 @@ from core.weight import Derivation, derive
 from ui import state
 from ui.context import Context
 from ui.figures.attention import Digest, pictures
-from ui.link import OFF_CAP, View
+from ui.view import OFF_CAP, View
 
 DIGEST_BYTES: Final = 64_000_000
 FURTHEST: Final = 2**20

@@ -28,6 +28,7 @@ from ui.i18n import Catalog, catalog
 from ui.model_card import waiting
 from ui.offline import no_lookups
 from ui.session import Place
+from ui.view import TEXT_CAP
 
 no_lookups()
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -96,7 +97,7 @@ def _heading(t: Catalog, name: str) -> None:
             page_tools(t, link.encode(here.spec, here.view))
         st.caption(t(f"{name}.intro"))
     if link.too_long(here.spec, here.view):
-        st.caption(t("frame.link_capped", cap=link.PROMPT_CAP))
+        st.caption(t("frame.link_capped", cap=TEXT_CAP))
     notes = st.session_state.get("notes")
     if notes:
         st.info(t("frame.link_notes", names=", ".join(notes)))

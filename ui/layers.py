@@ -26,7 +26,7 @@ from ui.context import Context
 from ui.figures.journey import rise
 from ui.figures.journey_rows import owner
 from ui.figures.layers import window, window_width
-from ui.link import CELLS
+from ui.view import CELLS
 
 COLUMN_BYTES: Final = 64_000_000
 PART_BYTES: Final = 100_000_000

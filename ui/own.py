@@ -14,8 +14,8 @@ from core.faults import Fault
 from core.settings import MAX_SEED, STAGE_NAMES
 from ui import state
 from ui.i18n import Catalog
-from ui.link import PROMPT_CAP
 from ui.typed import Kind, Typed, can_rescale, pack, parse, rescaled, unpack
+from ui.view import TEXT_CAP
 
 _OFF: Final = {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None}
 
@@ -115,8 +115,8 @@ def _editor(t: Catalog) -> None:
         on_click=_throw,
         icon=":material/casino:",
     )
-    if len(state.place().view.own) > PROMPT_CAP:
-        st.caption(t("probabilities.own_long", n=PROMPT_CAP - 2))
+    if len(state.place().view.own) > TEXT_CAP:
+        st.caption(t("probabilities.own_long", n=TEXT_CAP - 2))
 
 
 def _preset_text(name: str, t: Catalog) -> str:

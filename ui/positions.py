@@ -27,7 +27,7 @@ from ui.figures.rotation import (
 )
 from ui.figures.words import tiny
 from ui.i18n import Catalog
-from ui.link import ORDERS
+from ui.view import ORDERS
 
 ALLOWED: Final = 1e-5
 """Largest difference, relative to the largest number, that passes for rounding."""

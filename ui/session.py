@@ -9,7 +9,7 @@ from typing import Any, Final
 from core.faults import Fault
 from core.settings import STAGE_NAMES, RunSpec
 from core.trace import Stop
-from ui.link import View
+from ui.view import View
 
 HISTORY: Final = 50
 MAX_COUNT: Final = 8

@@ -128,7 +128,7 @@ def ask(**changes: Any) -> None:
 
 
 def look(**changes: Any) -> None:
-    """Change the point of view: fields of ui.link.View."""
+    """Change the point of view: fields of ui.view.View."""
     here = place()
     put(replace(here, view=replace(here.view, **changes)))
 

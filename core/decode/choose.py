@@ -75,7 +75,7 @@ def _from_funnel(flow: Funnel, step: int) -> Choice:
 
 def _decide(flow: Funnel, step: int) -> tuple[int, Rule, float | None]:
     settings = flow.settings
-    u = None if settings.is_greedy else uniform(settings.seed, step)
+    u = None if settings.is_greedy else uniform(settings.seed, step, settings.roll_at(step))
     forced = settings.forced_at(step)
     if forced is not None:
         if forced >= flow.logits.size:

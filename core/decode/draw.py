@@ -17,9 +17,13 @@ MANTISSA: Final = 53
 """Bits of a float64: every value of ``u`` is exact."""
 
 
-def uniform(seed: int, step: int) -> float:
-    """The random number of ``step``, in [0, 1): the first 53 bits of SHA-256("seed/step")."""
-    digest = hashlib.sha256(f"{seed}/{step}".encode()).digest()
+def uniform(seed: int, step: int, roll: int = 0) -> float:
+    """The random number of ``step``, in [0, 1): the first 53 bits of SHA-256("seed/step").
+
+    When the dice of a step were thrown again, ``roll`` times, of SHA-256("seed/step/roll").
+    """
+    name = f"{seed}/{step}/{roll}" if roll else f"{seed}/{step}"
+    digest = hashlib.sha256(name.encode()).digest()
     return float((int.from_bytes(digest[:8], "big") >> (64 - MANTISSA)) * 2.0**-MANTISSA)
 
 

@@ -131,7 +131,7 @@ class Funnel:
     raw: Prefix
     """The model's own distribution."""
     prefixes: tuple[Prefix, ...]
-    """After each stage, in the order of ``settings.order``."""
+    """After each stage, in the order of ``settings.filters``."""
     settings: Settings
 
     @property
@@ -142,7 +142,7 @@ class Funnel:
         """The records; a stage that changes nothing shares its array with the one before."""
         out: list[Stage] = []
         before, logits = self.raw, self._spread(self.raw)
-        for name, after in zip(self.settings.order, self.prefixes, strict=True):
+        for name, after in zip(self.settings.filters, self.prefixes, strict=True):
             if (after.length, after.temperature) != (before.length, before.temperature):
                 logits = self._spread(after)
             parameter = self.settings.parameter(name)
@@ -173,8 +173,8 @@ def funnel(logits: ArrayLike, settings: Settings) -> Funnel:
     raw = Prefix.at(ordered, 1.0, row.size)
     prefixes: list[Prefix] = []
     now = raw
-    for name in settings.order:
-        now = filtered(now, name, settings.parameter(name))
+    for name in settings.filters:
+        now = filtered(now, name, settings.filter(name))
         prefixes.append(now)
     return Funnel(row, order, raw, tuple(prefixes), settings)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
@@ -101,9 +101,14 @@ class LocalEngine(Probes):
         return found
 
     def next_logits(
-        self, prefixes: Sequence[Sequence[int]]
+        self,
+        prefixes: Sequence[Sequence[int]],
+        *,
+        prompt_length: int | None = None,
+        run: Hashable = None,
     ) -> Float[np.ndarray, "batch vocabulary"]:
-        return np.stack([self.forward(ids, capture=PLAIN).logits for ids in prefixes])
+        rows = [self.forward(ids, prompt_length=prompt_length, capture=PLAIN) for ids in prefixes]
+        return np.stack([row.logits for row in rows])
 
     def _checked(self, ids: Sequence[int]) -> Ids:
         path = tuple(map(int, ids))

@@ -6,7 +6,7 @@ whatever it was asked before, and no caller ever holds a cache.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -44,9 +44,19 @@ class Engine(Protocol):
         """
 
     def next_logits(
-        self, prefixes: Sequence[Sequence[int]]
+        self,
+        prefixes: Sequence[Sequence[int]],
+        *,
+        prompt_length: int | None = None,
+        run: Hashable = None,
     ) -> Float[np.ndarray, "batch vocabulary"]:
-        """Next-token logits after each prefix; a prefix never depends on its neighbours."""
+        """Next-token logits after each prefix, computed as one batch.
+
+        The first ``prompt_length`` ids of every prefix (default: all of it) are its prompt. A
+        prefix never depends on its neighbours by more than rounding (1e-4). ``run`` names
+        the question that this batch is a step of: each row is continued from the step
+        before, and equal questions give equal numbers to the bit.
+        """
 
     def unembed(
         self, hidden: Float[np.ndarray, "row width"]

@@ -6,7 +6,7 @@ It serves laws, lessons and tests through the same interface as a real model.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -132,7 +132,11 @@ class ToyEngine(Opaque):
         return self._table.row(path[prompt:])
 
     def next_logits(
-        self, prefixes: Sequence[Sequence[int]], *, prompt_length: int | None = None
+        self,
+        prefixes: Sequence[Sequence[int]],
+        *,
+        prompt_length: int | None = None,
+        run: Hashable = None,
     ) -> Float[np.ndarray, "batch vocabulary"]:
         """As the protocol has it; ``prompt_length`` says where each history begins."""
         return np.stack(

@@ -14,7 +14,7 @@ from core.lens import Column
 from core.model_info import ModelInfo
 from core.trace import Token
 from ui.i18n import HTML_LANG, Catalog
-from ui.link import CELLS
+from ui.view import CELLS
 
 Label = Callable[[int], str]
 WORK: Final = 36_000_000

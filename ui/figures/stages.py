@@ -78,7 +78,7 @@ def stages_data(scene: Scene, t: Catalog, *, scores: str, labels: str | None) ->
             "top_k": settings.top_k,
             "top_p": settings.top_p,
             "min_p": settings.min_p,
-            "order": list(settings.order),
+            "order": list(settings.filters),
         },
         "strategy": settings.strategy,
         "u": uniform(settings.seed, scene.step),
