@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.faults import Fault
-from core.settings import MAX_SEED, STRATEGIES
 from core.text.reader import repair
-from ui import link, state
+from ui import state
+from ui.decoding_controls import decoding
 from ui.i18n import LANGUAGES, Catalog, plain
 from ui.model_card import model_card, size
+from ui.widgets import show, tell
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 EXAMPLES: Final = Path(__file__).resolve().parent / "examples.toml"
@@ -33,39 +33,8 @@ def sidebar(t: Catalog) -> None:
     _menu(t)
     _prompt(t)
     model_card(t)
-    _decoding(t)
-
-
-def _show(key: str, value: Any) -> str:
-    """Let the widget ``key`` show ``value``; returns the key.
-
-    Said in every run: two quick reruns reach the browser as one, and a value said only in
-    the first of them would be lost.
-    """
-    st.session_state[key] = value
-    return key
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _off_at_zero(value: Any) -> Any:
-    """A nucleus of nothing is no setting: 0 reads as "off"."""
-    return value or None
-
-
-def _tell(key: str, field: str, convert: Callable[[Any], Any] = _same) -> Callable[[], None]:
-    """A callback that asks the run anew with the widget's value."""
-
-    def changed() -> None:
-        try:
-            state.ask(**{field: convert(st.session_state[key])})
-            st.session_state.pop("refused", None)
-        except Fault as fault:
-            st.session_state["refused"] = fault
-
-    return changed
+    decoding(t)
+    _cost(t)
 
 
 def _language(t: Catalog) -> None:
@@ -75,7 +44,7 @@ def _language(t: Catalog) -> None:
     st.segmented_control(
         t("frame.language"),
         list(LANGUAGES),
-        key=_show("w_lang", t.lang),
+        key=show("w_lang", t.lang),
         format_func=lambda code: LANGUAGES.get(code, str(code)),
         on_change=changed,
         label_visibility="collapsed",
@@ -122,7 +91,7 @@ def _prompt_field(t: Catalog, key: str, *, page: bool) -> None:
         max_chars=PROMPT_TYPED,
         help=t("frame.prompt_help"),
         placeholder=t("frame.prompt_placeholder"),
-        on_change=_whole(page, _tell(key, "prompt", repair)),
+        on_change=_whole(page, tell(key, "prompt", repair)),
         height=90,
     )
 
@@ -168,83 +137,22 @@ def _prompt(t: Catalog) -> None:
         shown = ", ".join(found[:3])
         st.toggle(
             t("frame.literal"),
-            key=_show("w_literal", spec.literal),
+            key=show("w_literal", spec.literal),
             help=plain(t("frame.literal_help", strings=shown)),
-            on_change=_tell("w_literal", "literal"),
+            on_change=tell("w_literal", "literal"),
         )
     if spec.chat or state.has_chat(spec.model):
         st.toggle(
             t("frame.chat"),
-            key=_show("w_chat", spec.chat),
+            key=show("w_chat", spec.chat),
             help=t("frame.chat_help"),
-            on_change=_tell("w_chat", "chat"),
+            on_change=tell("w_chat", "chat"),
         )
 
 
 def guess_chinese(text: str) -> bool:
     """Whether a text has at least two Chinese characters."""
     return sum("\u4e00" <= c <= "\u9fff" for c in text) >= 2
-
-
-def _decoding(t: Catalog) -> None:
-    settings = state.place().spec.settings
-    st.segmented_control(
-        t("frame.strategy"),
-        list(STRATEGIES),
-        key=_show("w_strategy", settings.strategy),
-        format_func=lambda s: t(f"frame.strategy_{s}") if s in STRATEGIES else str(s),
-        on_change=_tell("w_strategy", "strategy", lambda s: s or settings.strategy),
-        help=t("frame.strategy_help"),
-        width="stretch",
-    )
-    st.slider(
-        t("frame.temperature"),
-        0.0,
-        max(2.0, settings.temperature),
-        key=_show("w_t", settings.temperature),
-        step=0.05,
-        help=t("frame.temperature_help"),
-        on_change=_tell("w_t", "temperature"),
-    )
-    if settings.temperature == 0:
-        st.caption(t("frame.temperature_zero"))
-    columns = st.columns(3)
-    fields = (("top_k", "w_k", 1, 2**31, 1), ("top_p", "w_p", 0.0, 1.0, 0.05))
-    for column, (field, key, low, high, step) in zip(
-        columns, (*fields, ("min_p", "w_m", 0.0, 1.0, 0.05)), strict=True
-    ):
-        column.number_input(
-            t(f"frame.{field}"),
-            low,
-            high,
-            value=None,
-            key=_show(key, getattr(settings, field)),
-            step=step,
-            placeholder=t("frame.off"),
-            help=t(f"frame.{field}_help"),
-            on_change=_tell(key, field, _off_at_zero if field == "top_p" else _same),
-        )
-    left, right = st.columns(2)
-    left.number_input(
-        t("frame.seed"),
-        0,
-        min(MAX_SEED, 2**53 - 1),
-        key=_show("w_seed", min(settings.seed, 2**53 - 1)),
-        help=t("frame.seed_help"),
-        on_change=_tell("w_seed", "seed", lambda v: v or 0),
-    )
-    right.number_input(
-        t("frame.max_new"),
-        1,
-        link.STEPS_CAP,
-        key=_show("w_max", settings.max_new),
-        help=t("frame.max_new_help"),
-        on_change=_tell("w_max", "max_new", lambda v: v or 1),
-    )
-    refused = st.session_state.get("refused")
-    if refused is not None:
-        st.error(t.fault(refused))
-    _cost(t)
 
 
 def _cost(t: Catalog) -> None:

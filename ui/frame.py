@@ -43,10 +43,15 @@ _log = logging.getLogger(__name__)
 
 
 Body = Callable[[Context], None]
+Meanwhile = Callable[[Catalog], None]
 
 
-def page(name: str, body: Body) -> None:
-    """Draw the page ``name``: an area of the catalogue, and a lesson."""
+def page(name: str, body: Body, *, meanwhile: Meanwhile | None = None) -> None:
+    """Draw the page ``name``: an area of the catalogue, and a lesson.
+
+    ``meanwhile`` draws what needs no run, where there is none (the model is loading, or the
+    prompt cannot be read).
+    """
     state.read_link()
     t = catalog(state.place().view.lang)
     st.set_page_config(
@@ -60,32 +65,50 @@ def page(name: str, body: Body) -> None:
     st.logo(str(LOGOS[t.lang]), size="large")
     with st.sidebar:
         sidebar(t)
-    _story(name, body)
+    _story(name, body, meanwhile)
 
 
 @st.fragment
-def _story(name: str, body: Body) -> None:
+def _story(name: str, body: Body, meanwhile: Meanwhile | None) -> None:
     if st.session_state.pop("whole_page", False):
         st.rerun(scope="app")
     t = catalog(state.place().view.lang)
     _heading(t, name)
     try:
-        context = _context(t)
-        strip(context, key="strip")
-        if context.recorded:
-            st.caption(context.recorded)
-        body(context)
+        _told(t, body, meanwhile)
     except NotReady:
         waiting(t, state.place().spec.model)
     except Fault as fault:
-        st.error(t.fault(fault))
-        if state.place().spec.settings.forced:
-            st.button(t("frame.drop_forced"), on_click=state.ask, kwargs={"forced": ()})
+        _sentence(t, fault)
     except Exception:
         _log.exception("page %s", name)
         st.error(t("frame.broken"))
     _lesson(t, name)
     state.write_link()
+
+
+def _told(t: Catalog, body: Body, meanwhile: Meanwhile | None) -> None:
+    try:
+        context = _context(t)
+    except Fault as fault:
+        if meanwhile is None:
+            raise
+        if isinstance(fault, NotReady):
+            waiting(t, state.place().spec.model)
+        else:
+            _sentence(t, fault)
+        meanwhile(t)
+        return
+    strip(context, key="strip")
+    if context.recorded:
+        st.caption(context.recorded)
+    body(context)
+
+
+def _sentence(t: Catalog, fault: Fault) -> None:
+    st.error(t.fault(fault))
+    if state.place().spec.settings.forced:
+        st.button(t("frame.drop_forced"), on_click=state.ask, kwargs={"forced": ()})
 
 
 def _heading(t: Catalog, name: str) -> None:

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from core.faults import Fault
-from core.settings import STAGE_NAMES, RunSpec
+from core.settings import PROCESSOR_NAMES, STAGE_NAMES, RunSpec
 from core.trace import Stop
 from ui.view import View
 
 HISTORY: Final = 50
 MAX_COUNT: Final = 8
+TUNED: Final = (*STAGE_NAMES, *PROCESSOR_NAMES, "order", "strategy")
+"""What a component may set: the stages, their order, and the strategy."""
+LISTS: Final = {"order", "banned"}
 
 
 Fork = tuple[tuple[tuple[int, int], ...], int, int]
@@ -89,17 +92,26 @@ class Place:
 
     def tune(self, changes: Mapping[str, Any]) -> Place:
         """New decoding settings; illegal values raise Fault, unknown names are ignored."""
-        known = {k: v for k, v in changes.items() if k in (*STAGE_NAMES, "order", "strategy")}
-        if "order" in known:
-            known["order"] = tuple(map(str, known["order"]))
+        known = {k: v for k, v in changes.items() if k in TUNED}
+        for name in LISTS & known.keys():
+            known[name] = _texts(known[name])
+        if not isinstance(known.get("pattern", ""), str):
+            raise TypeError("pattern")
         return self.ask(replace(self.spec, settings=replace(self.spec.settings, **known)))
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """A list of texts from the browser; a text alone is none. Raises TypeError."""
+    if not isinstance(value, list | tuple) or not all(isinstance(part, str) for part in value):
+        raise TypeError(type(value).__name__)
+    return tuple(value)
 
 
 def act(place: Place, event: object, stop: Stop | None) -> Place:
     """What a click in the browser asks for. The browser is not trusted: nonsense changes nothing.
 
     Events: ``{do: "step", count?}``, ``back``, ``{do: "goto", step}``, ``{do: "force", step,
-    id}``, ``restart``, ``{do: "settings", temperature?, top_k?, top_p?, min_p?, order?}``.
+    id}``, ``restart``, ``{do: "settings", order?, strategy?, temperature?, …}`` (any stage).
     """
     if not isinstance(event, Mapping):
         return place
