@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 
 from core.settings import MAX_SEED, STAGE_NAMES, RunSpec, Settings
 from core.text.reader import repair
+from ui.branches import Branch, spell
 from ui.link import DEFAULT, PARAMETERS, STEPS_CAP, decode, encode
 from ui.view import (
-    BRANCHES_CAP,
     CELLS,
     COLUMNS_CAP,
+    DRAWS,
     KINDS,
     MODEL_CAP,
     ORDERS,
+    ROUNDS_CAP,
     SAMPLES_CAP,
     TABLE_CAP,
     TEXT_CAP,
@@ -26,6 +28,15 @@ from ui.view import (
 
 counts = st.lists(st.tuples(st.integers(0, 1023), st.integers(1, 2**31)), max_size=20)
 lines = st.text(st.characters(exclude_characters="\n"), min_size=1, max_size=20).map(repair)
+few = st.lists(st.tuples(st.integers(0, 1023), st.integers(1, 2**31)), max_size=5).map(tuple)
+branches = st.builds(
+    Branch,
+    name=st.text(max_size=40).map(repair),
+    forced=few,
+    rolls=few,
+    seed=st.integers(0, MAX_SEED),
+    made=st.integers(1, 1024),
+).map(spell)
 penalties = st.none() | st.floats(-10, 10)
 settings = st.builds(
     Settings,
@@ -93,7 +104,10 @@ def places(draw):
         samples=draw(st.integers(1, SAMPLES_CAP)),
         dice=draw(st.sampled_from(["", "own"])),
         sweep=draw(st.text(max_size=50).map(repair)),
-        branches=draw(st.lists(lines, max_size=BRANCHES_CAP).map(tuple)),
+        branches=draw(st.lists(branches, max_size=4, unique=True).map(tuple)),
+        draws=draw(
+            st.just((0, 0)) | st.tuples(st.sampled_from(DRAWS), st.integers(0, ROUNDS_CAP - 1))
+        ),
     )
     return spec, view
 
@@ -153,6 +167,13 @@ def test_the_default_run_needs_no_parameters_but_the_language():
         ("pair", "-3"),
         ("cell", "attention_part"),
         ("place", "upside down"),
+        ("branches", "no branch"),
+        ("branches", "0;0;;;too short a path"),
+        ("branches", "3;0;1:x;;"),
+        ("branches", "3;-1;;;"),
+        ("branches", "\n".join(f"{n};0;;;" for n in range(1, 15))),
+        ("draws", "7"),
+        ("draws", "1000:-1"),
     ],
 )
 def test_a_bad_value_falls_back_and_is_named(name, value):

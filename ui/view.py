@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from core.settings import MAX_BEAMS, MAX_PENALTY, STOP_RULES
 from core.text.reader import repair
+from ui import branches
 
 TEXT_CAP: Final = 500
 """Characters of a prompt (or of typed numbers) that a link carries; proxies cut longer lines."""
@@ -27,8 +28,9 @@ COLUMNS_CAP: Final = 6
 COLUMN_CAP: Final = 300
 """Characters of one column's strategy."""
 SAMPLES_CAP: Final = 100
-BRANCHES_CAP: Final = 12
-BRANCH_CAP: Final = 300
+DRAWS: Final = (100, 1000, 10_000)
+"""How many draws of one step a reader can ask for at once."""
+ROUNDS_CAP: Final = 10_000
 NOWHERE: Final = 2**20
 
 
@@ -93,6 +95,8 @@ class View:
     """A parameter and its values on the Compare page; empty: the page chooses."""
     branches: tuple[str, ...] = ()
     """Other ways that the run could have gone, as ``ui.branches`` spells them."""
+    draws: tuple[int, int] = (0, 0)
+    """(draws of the step in view, how often that many were thrown before); 0 draws: none."""
 
 
 # ---------------------------------------------------------------- from text, and back
@@ -149,6 +153,13 @@ def off(text: str) -> tuple[tuple[int, int], ...]:
 def node(text: str) -> tuple[int, int]:
     step, _, number = text.partition(":")
     return place(step), place(number)
+
+
+def draws(text: str) -> tuple[int, int]:
+    count, _, before = text.partition(":")
+    if int(count) not in DRAWS or not 0 <= int(before or 0) < ROUNDS_CAP:
+        raise ValueError(text)
+    return int(count), int(before or 0)
 
 
 def one_of(names: tuple[str, ...]) -> Parse:
@@ -221,5 +232,6 @@ FIELDS: Final[dict[str, tuple[str, Parse, Spell]]] = {
     "samples": ("samples", within(1, SAMPLES_CAP), spelled),
     "dice": ("dice", one_of(DICE), str),
     "sweep": ("sweep", capped(COLUMN_CAP), capped(COLUMN_CAP)),
-    "branches": ("branches", lines(BRANCHES_CAP, BRANCH_CAP), joined),
+    "branches": ("branches", branches.from_link, branches.to_link),
+    "draws": ("draws", draws, colon),
 }
