@@ -7,7 +7,7 @@ from typing import Literal
 
 from core.beam_records import BeamSearch
 from core.faults import Fault
-from core.settings import BeamSettings, Settings
+from core.settings import BeamSettings, Settings, StageName
 from core.trace import Choice, Stop
 
 Dice = Literal["same", "own"]
@@ -61,6 +61,8 @@ class Written:
 
     column: Column
     texts: tuple[Text, ...] = ()
+    """All that it will write, from the start; empty ones have not begun. None if it failed
+    before it could begin."""
     search: BeamSearch | None = None
     """For a beam: the whole search, with what lost."""
     forwards: int = 0
@@ -69,6 +71,9 @@ class Written:
     """Measured: its share, by rows, of the time of each batch, and its own choosing."""
     fault: Fault | None = None
     """Why this column failed; the others go on."""
+    parted: tuple[tuple[int, Difference], ...] = ()
+    """(other column, first difference of the first texts), noted as it happened, for columns
+    of one model that are no searches. :func:`core.decode.difference` answers for all."""
 
     @property
     def done(self) -> bool:
@@ -84,7 +89,7 @@ class Comparison:
     question: Question
     columns: tuple[Written, ...]
     steps: int
-    """Batches computed."""
+    """Turns of the lock-step: batches computed, where there is one model."""
     ms: float
     """Measured wall time so far."""
     cancelled: bool = False
@@ -98,6 +103,7 @@ Reason = Literal[
     "same",
     "removed",
     "moved",
+    "reordered",
     "other_dice",
     "not_drawn",
     "search",
@@ -106,8 +112,9 @@ Reason = Literal[
     "one_ended",
 ]
 """Why two columns part: "removed": a stage of one removed what the other took; "moved": the
-same dice fell on another token because the bar was another; "other_dice"; "not_drawn": one
-took the top without dice; "search": a beam looked ahead."""
+same dice fell on another token because the bar was another; "reordered": without dice, a
+processor of one put another token on top; "other_dice"; "not_drawn": one took the top without
+dice; "search": a beam looked ahead; "one_ended": the other text goes on."""
 
 
 @dataclass(frozen=True)
@@ -121,11 +128,14 @@ class Difference:
     """Token taken by the column; ``None`` where its text had ended."""
     there: int | None
     """Token taken by the other."""
-    stage: str | None = None
-    """Name of the stage that removed ``there`` in the column (or ``here`` in the other)."""
+    stage: StageName | None = None
+    """Name of the stage that removed ``there`` in the column (or ``here`` in the other); for
+    "moved" and "reordered", the first stage that the two set differently."""
     parameter: float | int | str | None = None
+    """What that stage is set to, where it is on."""
     removed_here: bool = True
-    """Whether it was the column's stage; else the other's."""
+    """Whether it was the column's stage; else the other's. For "forced", "not_drawn", "search"
+    and "one_ended": whether it is the column that was forced, took the top, searched, ended."""
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,15 @@ from core.decode.beam_exhaustive import Exhaustive, exhaustive
 from core.decode.beam_replay import Replay, replay
 from core.decode.candidates import Candidate, candidates, locate
 from core.decode.choose import choose
+from core.decode.columns import PRESETS, parse_column, spell
+from core.decode.compare import compare, seed_of, texts_of
 from core.decode.draw import draw, uniform
 from core.decode.generate import Stopped, generate, run, stop_reason
 from core.decode.measure import bits, entropy, log_softmax, probabilities
 from core.decode.stages import apply_stages
 
 __all__ = [
+    "PRESETS",
     "BeamRun",
     "Candidate",
     "Exhaustive",
@@ -21,17 +24,22 @@ __all__ = [
     "bits",
     "candidates",
     "choose",
+    "compare",
     "draw",
     "entropy",
     "exhaustive",
     "generate",
     "locate",
     "log_softmax",
+    "parse_column",
     "probabilities",
     "provider_of",
     "replay",
     "run",
     "search",
+    "seed_of",
+    "spell",
     "stop_reason",
+    "texts_of",
     "uniform",
 ]

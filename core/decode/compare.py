@@ -1,0 +1,195 @@
+"""Strategies side by side: all of them take their next step together, as one batch.
+
+Each turn, every text still being written says which prefix it wants read. Equal prefixes are
+read once, whoever wants them, and all that one model is asked in a turn is one batch. So two
+sampling columns whose filters leave the same tokens write the same text, to the bit.
+
+Dice. ``seed_of`` is the seed of each text. With the dice "same", every sampling column has
+the seed of the first one that names a seed (0 if none does); with "own", a column keeps its
+seed unless one before it has the same, and then gets one derived from it. The first sample
+has that seed itself, so it is what Generate writes with it; the others have derived ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from core.compare_records import Comparison, Question
+from core.decode.generate import Stopped
+from core.decode.lanes import AnyLane, Ids, Track
+from core.decode.parting import parted
+from core.engine.protocol import Engine
+from core.faults import Fault
+from core.settings import MAX_SEED, BeamSettings, Settings
+
+__all__ = ["MOST_ROWS", "compare", "seed_of", "texts_of"]
+
+Engines = Mapping[str, "Engine | Fault"]
+"""By the names that the question uses; a Fault says why a model is not there."""
+OnTurn = Callable[[Comparison], None]
+Row = Float[np.ndarray, " vocabulary"]
+MOST_ROWS: Final = 64
+"""Texts of sampling columns written at a time. More samples come in waves: memory stays
+bounded, and a reader who stops waits for one turn of these only."""
+
+
+def compare(
+    engines: Engines, question: Question, *, on_turn: OnTurn | None = None
+) -> Iterator[Comparison]:
+    """The comparison after each turn, in which every unfinished text gets one token.
+
+    A column that fails, for its settings or for its model, holds its Fault, and the others go
+    on; nothing is raised. Whoever has enough stops iterating, or raises :class:`Stopped` from
+    ``on_turn`` or into the generator: then one more comparison comes, with all that is there
+    and ``cancelled``. Raises Fault for a question without columns.
+    """
+    if not question.columns:
+        raise Fault("no_columns")
+    return _turns(Lockstep(engines, question), on_turn)
+
+
+def _turns(run: Lockstep, on_turn: OnTurn | None) -> Iterator[Comparison]:
+    if run.done:
+        yield run.result()
+    try:
+        while not run.done:
+            run.advance()
+            now = run.result()
+            if on_turn is not None:
+                on_turn(now)
+            yield now
+    except Stopped:
+        if not run.done:
+            run.cut()
+        yield run.result()
+
+
+def texts_of(question: Question, column: int) -> int:
+    """How many texts a column writes: several only where dice are thrown."""
+    settings = question.columns[column].settings
+    return question.samples if _throws(settings) else 1
+
+
+def _throws(settings: Settings | BeamSettings) -> bool:
+    return isinstance(settings, Settings) and not settings.is_greedy
+
+
+def seed_of(question: Question, column: int, sample: int = 0) -> int:
+    """The seed of the dice of one text; :func:`core.decode.run` with it writes the same."""
+    own = [column.settings.seed for column in question.columns]
+    dice = [i for i, column in enumerate(question.columns) if _throws(column.settings)]
+    if column not in dice:
+        return own[column]
+    if question.dice == "same":
+        seed = next((own[i] for i in dice if own[i]), 0)
+    else:
+        seed = own[column]
+        before = sum(own[i] == seed for i in dice if i < column)
+        seed = _derived(seed, "column", before) if before else seed
+    return _derived(seed, "sample", sample) if sample else seed
+
+
+def _derived(seed: int, what: str, number: int) -> int:
+    """63 bits of SHA-256("seed/what/number")."""
+    digest = hashlib.sha256(f"{seed}/{what}/{number}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") & MAX_SEED
+
+
+class Lockstep:
+    """A comparison between two turns."""
+
+    def __init__(self, engines: Engines, question: Question) -> None:
+        self.question = question
+        self.tracks = [
+            Track(
+                column,
+                question,
+                _found(engines, column.model or question.model),
+                [seed_of(question, place, s) for s in range(texts_of(question, place))],
+            )
+            for place, column in enumerate(question.columns)
+        ]
+        drawing = sum(len(track.lanes) > 1 for track in self.tracks)
+        self._at_once = max(1, MOST_ROWS // max(1, drawing))
+        self._engines = dict(engines)
+        self._steps, self._ms, self._cancelled = 0, 0.0, False
+
+    @property
+    def done(self) -> bool:
+        return self._cancelled or all(track.done for track in self.tracks)
+
+    def advance(self) -> None:
+        """One turn: a token for every unfinished text of this wave."""
+        began = time.perf_counter()
+        wave = min(track.first_open for track in self.tracks if not track.done) // self._at_once
+        samples = range(wave * self._at_once, (wave + 1) * self._at_once)
+        groups: dict[str, list[tuple[Track, AnyLane]]] = defaultdict(list)
+        for track in self.tracks:
+            for lane in track.open(samples):
+                groups[track.model].append((track, lane))
+        for model, lanes in groups.items():
+            self._turn(model, lanes, wave)
+        self._steps += 1
+        self._ms += (time.perf_counter() - began) * 1000
+
+    def _turn(self, model: str, lanes: Sequence[tuple[Track, AnyLane]], wave: int) -> None:
+        prompt = lanes[0][0].prompt
+        wanted = dict.fromkeys(ids for _, lane in lanes for ids in lane.wanted)
+        began = time.perf_counter()
+        rows = self._read(model, prompt, list(wanted), wave)
+        each = (time.perf_counter() - began) * 1000 / sum(len(lane.wanted) for _, lane in lanes)
+        starts = [(track, lane.wanted[0]) for track, lane in lanes if lane.leads]
+        for track, lane in lanes:
+            if track.fault is None:  # of another of its texts
+                track.take(lane, [rows[ids] for ids in lane.wanted], each)
+        parted(starts, rows, self.tracks)
+
+    def _read(
+        self, model: str, prompt: Ids, wanted: Sequence[Ids], wave: int
+    ) -> dict[Ids, Row | Fault]:
+        """Logits after each generated prefix; where a batch fails, what fails in it alone."""
+        engine = self._engines[model]
+        assert not isinstance(engine, Fault)  # such a column wants nothing
+        length = len(prompt)
+        try:
+            batch = engine.next_logits(
+                [(*prompt, *ids) for ids in wanted],
+                prompt_length=length,
+                run=("compare", self.question, model, wave),
+            )
+            return dict(zip(wanted, batch, strict=True))
+        except Fault:
+            found: dict[Ids, Row | Fault] = {}
+        for ids in wanted:
+            try:
+                found[ids] = engine.next_logits([(*prompt, *ids)], prompt_length=length)[0]
+            except Fault as fault:
+                found[ids] = fault
+        return found
+
+    def cut(self) -> None:
+        """The reader has seen enough: texts end where they are."""
+        self._cancelled = True
+        for track in self.tracks:
+            track.cut()
+
+    def result(self) -> Comparison:
+        """Where all columns stand. Nothing in it changes later."""
+        return Comparison(
+            question=self.question,
+            columns=tuple(track.written() for track in self.tracks),
+            steps=self._steps,
+            ms=self._ms,
+            cancelled=self._cancelled,
+        )
+
+
+def _found(engines: Engines, name: str) -> Engine | Fault:
+    return engines[name] if name in engines else Fault("model_of_column", name=name)
