@@ -5,9 +5,15 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.settings import RunSpec, Settings
+from core.settings import MAX_SEED, RunSpec, Settings
+from ui.branches import BRANCHES_CAP, NAME_CAP, read
 from ui.session import HISTORY, Place, act
 from ui.view import View
+
+KEYS = ["do", "step", "id", "count", "temperature", "order", "top_p", "seed", "branch", "name"]
+KEYS += ["branches"]
+DOES = ["step", "back", "goto", "force", "restart", "settings", "reroll", "seed", "keep", "open"]
+DOES += ["rename", "drop", "drop_all", "compare"]
 
 
 def place(made=3, step=2, **settings):
@@ -70,6 +76,125 @@ def test_a_new_text_starts_anew_and_a_new_setting_does_not():
     assert (short.view.made, short.view.step) == (2, 1)
 
 
+def test_a_re_roll_forks_like_a_forced_token():
+    before = place(made=5, step=1, forced=((0, 9), (1, 4), (3, 4)), rolls=((0, 1), (1, 2), (4, 7)))
+    rolled = act(before, {"do": "reroll", "step": 1}, None)
+    assert rolled.spec.settings.forced == ((0, 9),)
+    assert rolled.spec.settings.rolls == ((0, 1), (1, 3))
+    assert (rolled.view.made, rolled.view.step) == (2, 1)
+    again = act(rolled, {"do": "reroll", "step": 1}, None)
+    assert again.spec.settings.roll_at(1) == 4
+    assert act(again, {"do": "back"}, None) == rolled
+    assert act(rolled, {"do": "back"}, None) == before
+
+
+def test_dice_that_are_not_thrown_are_not_thrown_again():
+    for here in (place(strategy="greedy"), place(temperature=0), place()):
+        assert act(here, {"do": "reroll", "step": 9}, None) == here
+    greedy = place(strategy="greedy")
+    assert act(greedy, {"do": "reroll", "step": 0}, None) == greedy
+
+
+def test_a_new_seed_throws_every_dice_once():
+    here = place(made=3, step=2, rolls=((1, 4),), forced=((0, 3),))
+    large = act(here, {"do": "seed", "seed": str(MAX_SEED)}, None)
+    assert (large.spec.settings.seed, large.spec.settings.rolls) == (MAX_SEED, ())
+    assert large.spec.settings.forced == ((0, 3),)
+    assert (large.view.made, large.view.step) == (3, 2)
+    for bad in ("-1", str(MAX_SEED + 1), "x", "", None, 7.5, 7, ["7"]):
+        assert act(here, {"do": "seed", "seed": bad}, None) == here
+
+
+# --- branches
+
+
+def paths(here):
+    return [(b.name, b.forced, b.rolls, b.made) for b in read(here.view.branches)]
+
+
+def test_every_fork_keeps_the_path_that_it_leaves():
+    here = act(place(made=5, step=4), {"do": "force", "step": 2, "id": 7}, None)
+    assert paths(here) == [("A", (), (), 5)]
+    here = act(here, {"do": "reroll", "step": 0}, None)
+    assert paths(here) == [("A", (), (), 5), ("B", ((2, 7),), (), 3)]
+    assert paths(act(here, {"do": "back"}, None)) == [("A", (), (), 5)]
+    restarted = act(here, {"do": "restart"}, None)
+    assert paths(restarted) == [*paths(here), ("C", (), ((0, 1),), 1)]
+    assert paths(act(place(made=4), {"do": "restart"}, None)) == []
+
+
+def test_back_spares_what_was_done_to_other_branches():
+    here = act(place(made=5, step=4), {"do": "force", "step": 2, "id": 7}, None)
+    here = act(here, {"do": "force", "step": 2, "id": 8}, None)
+    here = act(here, {"do": "rename", "branch": 0, "name": "mine"}, None)
+    back = act(here, {"do": "back"}, None)
+    assert paths(back) == [("mine", (), (), 5)]
+
+
+def test_a_branch_is_opened_and_the_path_in_view_kept():
+    forked = act(place(made=5, step=4), {"do": "force", "step": 2, "id": 7}, None)
+    opened = act(forked, {"do": "open", "branch": 0, "step": 3}, None)
+    assert (opened.spec.settings.forced, opened.view.made, opened.view.step) == ((), 5, 3)
+    assert paths(opened) == [("A", (), (), 5), ("B", ((2, 7),), (), 3)]
+    further = act(replace(opened, view=replace(opened.view, step=4)), {"do": "step"}, None)
+    other = act(further, {"do": "open", "branch": 1}, None)
+    assert (other.spec.settings.forced, other.view.made, other.view.step) == (((2, 7),), 3, 0)
+    assert paths(other) == [("A", (), (), 6), ("B", ((2, 7),), (), 3)]
+    seeded = act(other, {"do": "seed", "seed": "5"}, None)
+    first = act(seeded, {"do": "open", "branch": 0}, None)
+    assert first.spec.settings.seed == 0
+    assert read(first.view.branches)[2].seed == 5
+
+
+def test_branches_are_named_and_dropped_and_belong_to_their_text():
+    here = act(act(place(), {"do": "keep"}, None), {"do": "force", "step": 0, "id": 1}, None)
+    assert [name for name, *_ in paths(here)] == ["A"]
+    here = act(here, {"do": "keep"}, None)
+    assert [name for name, *_ in paths(here)] == ["A", "B"]
+    named = act(here, {"do": "rename", "branch": 1, "name": " <b>x</b>;\n\x00 y " + "z" * 99}, None)
+    assert paths(named)[1][0] == ("<b>x</b>; y " + "z" * 99)[:NAME_CAP]
+    assert [name for name, *_ in paths(act(named, {"do": "drop", "branch": 0}, None))] == [
+        paths(named)[1][0]
+    ]
+    assert paths(act(named, {"do": "drop_all"}, None)) == []
+    assert named.ask(replace(named.spec, prompt="y")).view.branches == ()
+    for nonsense in (
+        {"do": "drop", "branch": 9},
+        {"do": "drop", "branch": -1},
+        {"do": "open", "branch": "x"},
+        {"do": "open"},
+        {"do": "rename", "branch": 0, "name": 3},
+        {"do": "rename", "branch": 99, "name": "x"},
+        {"do": "compare", "branches": [7]},
+        {"do": "compare", "branches": 1},
+    ):
+        assert act(named, nonsense, None) == named
+
+
+def test_the_oldest_branch_without_a_name_of_its_own_makes_room():
+    here = act(place(made=2, step=0), {"do": "keep"}, None)
+    here = act(here, {"do": "rename", "branch": 0, "name": "mine"}, None)
+    for token in range(BRANCHES_CAP + 3):
+        here = act(here, {"do": "force", "step": 0, "id": token}, None)
+    kept = paths(here)
+    assert len(kept) == BRANCHES_CAP
+    assert kept[0][0] == "mine"
+    assert kept[-1][1] == ((0, BRANCHES_CAP + 1),)
+    assert len({name for name, *_ in kept}) == BRANCHES_CAP
+
+
+def test_branches_become_columns_of_the_comparison():
+    here = place(made=5, step=4, top_p=0.9, seed=3)
+    here = act(here, {"do": "force", "step": 2, "id": 345}, None)
+    here = act(here, {"do": "reroll", "step": 1}, None)
+    columns = act(here, {"do": "compare", "branches": [1, 0, 1]}, None).view.columns
+    assert columns == (
+        "sample,top_p=0.9,seed=3,roll=1:1",
+        "sample,top_p=0.9,seed=3,force=2:345",
+        "sample,top_p=0.9,seed=3",
+    )
+
+
 def test_restart_keeps_the_settings_and_drops_what_was_forced():
     here = act(place(temperature=0.5, forced=((1, 2),)), {"do": "restart"}, None)
     assert here.spec.settings == Settings(temperature=0.5)
@@ -82,14 +207,14 @@ def test_restart_keeps_the_settings_and_drops_what_was_forced():
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
-                st.sampled_from(["do", "step", "id", "count", "temperature", "order", "top_p"]),
+                st.sampled_from(KEYS),
                 inner,
             )
         ),
     ),
-    st.sampled_from(["step", "goto", "force", "settings", "open", None]),
+    st.sampled_from([*DOES, "magic", None]),
 )
 def test_no_event_breaks_anything(junk, kind):
     event = {**junk, "do": kind} if isinstance(junk, dict) else junk
-    after = act(place(), event, None)
+    after = act(act(place(), {"do": "force", "step": 0, "id": 1}, None), event, None)
     assert 0 <= after.view.step < after.view.made <= after.spec.settings.max_new
