@@ -81,7 +81,7 @@ def stages_data(scene: Scene, t: Catalog, *, scores: str, labels: str | None) ->
             "order": list(settings.filters),
         },
         "strategy": settings.strategy,
-        "u": uniform(settings.seed, scene.step),
+        "u": uniform(settings.seed, scene.step, settings.roll_at(scene.step)),
         "forced": choice.id if choice.rule == "forced" else None,
         "step": scene.step,
         "can_force": not scene.typed,
