@@ -43,8 +43,8 @@ def rows_of(forward: Forward, layer: int) -> Float[np.ndarray, "head query key"]
 
 
 def place_of(forward: Forward, layer: int) -> int | None:
-    """Where a layer stands in the arrays of a pass; a stored one holds all layers."""
-    held = forward.layers or tuple(range(len(forward.residual)))
+    """Where a layer stands in a pass's arrays of attention; ``None``: it is not among them."""
+    held = forward.attending or tuple(range(len(forward.residual)))
     return held.index(layer) if layer in held else None
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from jaxtyping import Float
+
+WITHOUT_ATTENTION: Final = frozenset({"conv", "linear_attention", "mamba", "moe"})
+"""Kinds of layers that compute no attention weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,3 +77,16 @@ class ModelInfo:
     """Whether a gate multiplies the neurons (SwiGLU, GeGLU)."""
     norm: Literal["RMSNorm", "LayerNorm", ""] = ""
     positions: Literal["rope", "learned", "none"] = "none"
+    layer_kinds: tuple[str, ...] = ()
+    """What each layer mixes positions with, in transformers' words (``full_attention``,
+    ``sliding_attention``, ``conv``, ``linear_attention``); ``()``: all with attention."""
+
+    @property
+    def without_attention(self) -> tuple[int, ...]:
+        """The layers of a hybrid that mix positions with something else."""
+        return tuple(i for i, kind in enumerate(self.layer_kinds) if kind in WITHOUT_ATTENTION)
+
+    def attending(self, layer: int) -> int:
+        """``layer`` where it has attention, else the nearest one that has."""
+        known = set(range(self.layers)) - set(self.without_attention)
+        return min(known, key=lambda other: (abs(other - layer), other), default=layer)

@@ -41,7 +41,8 @@ class RecordedEngine(Opaque):
         about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         self.about: dict[str, Any] = about["about"]
         """When, where and from what the run was recorded."""
-        self._info = ModelInfo(**{**about["info"], "end_ids": tuple(about["info"]["end_ids"])})
+        lists = {name: tuple(v) for name, v in about["info"].items() if isinstance(v, list)}
+        self._info = ModelInfo(**{**about["info"], **lists})
         packed = (folder / "tokenizer.json.gz").read_bytes()
         self._vocabulary = Vocabulary(
             Tokenizer.from_str(gzip.decompress(packed).decode()),

@@ -23,7 +23,8 @@ from core.settings import RunSpec, StageName
 
 Source = Literal["prompt", "generated"]
 Rule = Literal["greedy", "sample", "forced"]
-Stop = Literal["end_token", "output_limit", "context_limit", "user"]
+Stop = Literal["end_token", "output_limit", "context_limit", "no_token_left", "user"]
+"""``no_token_left``: a pattern, banned texts or n-grams leave no token that could follow."""
 
 
 def _arrays(record: Any) -> Iterator[np.ndarray]:
@@ -127,7 +128,10 @@ class Forward:
     """After RoPE, of all positions so far."""
     values: Float[np.ndarray, "layer kv_head key head_dim"] | None = None
     layers: tuple[int, ...] = ()
-    """The layers that attention, scores, q, k, v and the neurons hold, in their order."""
+    """The layers that the neurons hold, in their order."""
+    attending: tuple[int, ...] = ()
+    """The layers that attention, scores, q, k and v hold, in their order; ``()``: all of them.
+    (A layer may have no attention: it convolves, or keeps a running state.)"""
     attention_part: Float[np.ndarray, "layer query width"] | None = None
     """What attention adds to the stream, after any norm behind it."""
     feed_forward_part: Float[np.ndarray, "layer query width"] | None = None

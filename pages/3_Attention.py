@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.faults import Fault
 from ui.ablate import second_opinion, switched_off
-from ui.attention import Scene, scene
+from ui.attention import Scene, hybrid, scene
 from ui.components.cell import cell
 from ui.components.head import head
 from ui.components.heads_grid import heads_grid
@@ -23,8 +23,9 @@ def body(context: Context) -> None:
     if not digests:
         st.warning(t("attention.not_readable", architecture=context.engine.info.architecture))
     else:
-        if not found.whole:
-            st.info(long_text(found))
+        for note in (hybrid(found), "" if found.whole else long_text(found)):
+            if note:
+                st.info(note)
         heads_grid(found, key="heads_grid")
         head(found, sink(digests), key="head")
         one_weight(found)

@@ -37,6 +37,13 @@ FAMILIES = {
     },
     # layers that keep a state instead of keys
     "lfm2": {**_SIZES, "num_hidden_layers": 3, "layer_types": _MIXED},
+    # three layers with a recurrence for each one with attention
+    "qwen3_next": {
+        **_SIZES, "num_hidden_layers": 4, "head_dim": 16, "linear_num_value_heads": 4,
+        "linear_num_key_heads": 2, "linear_key_head_dim": 8, "linear_value_head_dim": 8,
+        "num_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 16,
+        "shared_expert_intermediate_size": 16,
+    },
     # no limit of the context in its config
     "bloom": {"hidden_size": 32, "n_layer": 2, "n_head": 4},
     # no attention at all
@@ -72,9 +79,9 @@ def family_of(family: str) -> LoadedModel:
     return finish(random_model(family), tiny_tokenizer(), CHAT_TEMPLATE, name=family)
 
 
-def saved(folder, seed: int):
-    """A random Llama as a folder of this machine."""
+def saved(folder, seed: int, family: str = "llama"):
+    """A random model as a folder of this machine."""
     folder.mkdir(parents=True)
-    random_model("llama", seed).save_pretrained(folder)
+    random_model(family, seed).save_pretrained(folder)
     tiny_tokenizer().save(str(folder / "tokenizer.json"))
     return str(folder)

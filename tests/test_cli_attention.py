@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from core.cli.main import main
+from tests.families import saved
 
 ASK = ["inspect", "Hi there", "--model", "tiny", "--what", "attention"]
 
@@ -68,3 +69,18 @@ def test_what_the_model_lacks_is_said(capsys, words, said):
 def test_a_table_has_no_attention(capsys):
     assert main(["inspect", "the", "--model", "toy", "--what", "attention"]) == 2
     assert "no layers" in capsys.readouterr().err
+
+
+def test_a_hybrid_lists_the_layers_that_have_attention(capsys, tmp_path):
+    folder = saved(tmp_path / "hybrid", 1, "lfm2")
+    ask = ["inspect", "Hi there", "--model", folder, "--what", "attention"]
+    assert main([*ask, "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["without_attention"] == [0, 2]
+    assert {entry["layer"] for entry in found["heads"]} == {1}
+    assert main(ask) == 0
+    assert "no attention in layers 0, 2" in capsys.readouterr().out
+    assert main([*ask, "--layer", "2"]) == 2
+    assert "Layer 2 of this model has no attention; choose one of these: 1." in (
+        capsys.readouterr().err
+    )

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -172,6 +173,16 @@ def test_no_attention_where_a_pass_kept_none():
         )
     )
     assert attention([bare, *steps[1:]], lanes(3)) is None
+
+
+def test_a_layer_without_attention_stays_unknown():
+    steps, _ = passes(2, 3)
+    kept = [replace(s, attending=(1,), attention=s.attention[1:2].copy()) for s in steps]
+    weights = attention(kept, lanes(3))
+    assert np.isnan(weights[[0, *range(2, LAYERS)]]).all()
+    np.testing.assert_allclose(weights[1], attention(steps, lanes(3))[1])
+    assert telling_layer(weights, 3) == 1
+    assert telling_layer(weights[:, :2, :2], 2) == 1  # nothing in between
 
 
 def test_the_telling_layer_leaves_out_the_sink_and_the_token_itself():

@@ -20,6 +20,7 @@ from core.weight import Derivation, derive
 from ui import state
 from ui.context import Context
 from ui.figures.attention import Digest, pictures
+from ui.figures.words import ranges
 from ui.view import OFF_CAP, View
 
 DIGEST_BYTES: Final = 64_000_000
@@ -57,6 +58,8 @@ class Scene:
     """Whether the reader chose the row; else it is the last one."""
     off: tuple[tuple[int, int], ...]
     """What is switched off, as (layer, head) with head -1 for a whole layer."""
+    asked: int
+    """The layer that the link names, which may have no attention; else the one in view."""
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -85,6 +88,15 @@ class Scene:
             return [engine.window(layer) for layer in range(engine.info.layers)]
         except Fault:
             return [None] * engine.info.layers
+
+    @cached_property
+    def closed(self) -> tuple[int, ...]:
+        """The layers of a hybrid in which there is no attention to read."""
+        without = self.context.engine.info.without_attention
+        heard = self.forwards[0].attending
+        if not self.whole or not heard:
+            return without
+        return tuple(n for n in range(self.context.engine.info.layers) if n not in heard)
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:
@@ -128,7 +140,7 @@ class Scene:
 
     def known(self) -> tuple[int, ...]:
         """The layers whose maps are at hand: all, or of a long text those asked for so far."""
-        layers = range(self.context.engine.info.layers)
+        layers = [n for n in range(self.context.engine.info.layers) if n not in self.closed]
         if self.whole:
             return tuple(layers)
         text = (self.context.spec.model, self.ids[: self.prompt_length])
@@ -176,6 +188,7 @@ def scene(context: Context) -> Scene | None:
     layer, head = min(view.layer, info.layers - 1), min(view.head, info.heads - 1)
     if layer < 0:
         layer, head = telling_head(step.forward) or (0, 0)
+    asked, layer = layer, info.attending(layer)
     pinned = 0 <= view.at < total
     return Scene(
         context,
@@ -186,7 +199,31 @@ def scene(context: Context) -> Scene | None:
         key=view.key if view.key < total else -1,
         pinned=pinned,
         off=tuple((n, h) for n, h in view.off if n < info.layers and h < info.heads),
+        asked=asked,
     )
+
+
+def hybrid(scene: Scene) -> str:
+    """Which layers have no attention to read, and what they do instead; empty: none."""
+    info, t = scene.context.engine.info, scene.context.t
+    if not scene.closed:
+        return ""
+    comma = t("attention.comma")
+    kinds: dict[str, list[int]] = {}
+    for layer in scene.closed:
+        known = info.layer_kinds[layer] if layer in info.without_attention else "own"
+        kinds.setdefault(known, []).append(layer)
+    reasons = []
+    for kind, layers in kinds.items():
+        word = {"conv": "conv", "linear_attention": "state", "mamba": "state"}.get(kind, kind)
+        names = {"layers": ranges(layers, comma)}
+        reasons.append(t(f"attention.without_{word}", **names))
+    readable = [n for n in range(info.layers) if n not in scene.closed]
+    told = t("attention.hybrid", layers=ranges(readable, comma), reasons=comma.join(reasons))
+    if scene.asked == scene.layer:
+        return told
+    here = t("attention.hybrid_here", layer=scene.asked + 1, other=scene.layer + 1)
+    return t("attention.sentence_join").join((told, here))
 
 
 def attributed(scene: Scene, target: int, steps: int) -> Float[np.ndarray, " token"]:

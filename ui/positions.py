@@ -66,7 +66,7 @@ def _rope(found: Reading) -> None:
     t, info, view = found.context.t, found.engine.info, state.place().view
     if not _asked_for(found):
         return
-    layer = view.layer if 0 <= view.layer < info.layers else 0
+    layer = info.attending(view.layer if 0 <= view.layer < info.layers else 0)
     number = view.head if 0 <= view.head < info.heads else 0
     head = _head(found, layer, number, Edit())
     if head is None:
@@ -77,6 +77,7 @@ def _rope(found: Reading) -> None:
     data = {
         **rotation_data(head, found.tokens, query, key, view.pair),
         "layers": info.layers,
+        "closed": list(info.without_attention),
         "heads": info.heads,
         "kv_heads": info.kv_heads,
         "context": info.context,

@@ -35,13 +35,18 @@ def attention(question: Question) -> dict[str, Any]:
     at = question.place("position", question.position, len(ids))
     heads = range(info.heads) if head is None else range(head, head + 1)
     layers = range(info.layers) if layer is None else range(layer, layer + 1)
+    without = info.without_attention
+    if layer in without:
+        known = [n for n in range(info.layers) if n not in without]
+        raise Fault("no_attention_here", layer=layer, known=", ".join(map(str, known)))
     record: dict[str, Any] = {
         "model": question.spec.model,
         "tokens": [token_record(token) for token in question.tokens],
         "kv_heads": info.kv_heads,
+        "without_attention": list(without),
         "heads": [],
     }
-    for one in layers:
+    for one in [n for n in layers if n not in without]:
         maps = layer_map([engine.forward(ids, capture=Capture(layer=one))], one)
         if maps is None:
             raise Fault("scores_not_readable")
@@ -90,6 +95,8 @@ def attention_lines(record: dict[str, Any]) -> Iterator[str]:
             values[0] = bits(values[0])
         cells = "".join(f"{'–':>10}" if v is None else f"{v:>10.3f}" for v in values)
         yield f"{entry['layer']:>5}{entry['head']:>6}{cells}"
+    if record["without_attention"]:
+        yield f"no attention in layers {', '.join(map(str, record['without_attention']))}"
     if len(record["heads"]) == 1 and "weights" in record["heads"][0]:
         yield from _row_lines(record)
 

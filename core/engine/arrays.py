@@ -51,16 +51,21 @@ def arrays_of(recorder: Recorder, layers: int, edit: Edit) -> dict[str, Any]:
     if recorder.embedding is None or residual is None or recorder.normed is None:
         raise RuntimeError("the hooks did not hear every layer")
     attention, feed_forward = _parts(recorder, layers, edit)
+    # A hybrid's other layers never call the attention function.
+    attending = [
+        layer for layer in heard if layer in recorder.attention or layer in recorder.scores
+    ]
     return {
         "embedding": numpy_of(recorder.embedding),
         "residual": residual,
         "normed": numpy_of(recorder.normed),
         "layers": tuple(heard),
-        "attention": _stacked(recorder.attention, heard, pad=1),
-        "scores": _stacked(recorder.scores, heard, pad=1),
-        "queries": _stacked(recorder.queries, heard),
-        "keys": _stacked(recorder.keys, heard, pad=2),
-        "values": _stacked(recorder.values, heard, pad=2),
+        "attending": tuple(attending),
+        "attention": _stacked(recorder.attention, attending, pad=1),
+        "scores": _stacked(recorder.scores, attending, pad=1),
+        "queries": _stacked(recorder.queries, attending),
+        "keys": _stacked(recorder.keys, attending, pad=2),
+        "values": _stacked(recorder.values, attending, pad=2),
         "attention_part": _stacked(attention, every),
         "feed_forward_part": _stacked(feed_forward, every),
         "neurons": _stacked(recorder.neurons, heard),

@@ -36,7 +36,9 @@ class Cost:
 
 def attention_bytes(info: ModelInfo, start: int, stop: int, layers: int | None = None) -> int:
     """Weights of the query rows ``start`` … ``stop - 1``, 4 bytes each, all heads of ``layers``."""
-    return (info.layers if layers is None else layers) * info.heads * (stop - start) * stop * 4
+    if layers is None:
+        layers = info.layers - len(info.without_attention)
+    return layers * info.heads * (stop - start) * stop * 4
 
 
 def kv_bytes_per_token(info: ModelInfo, bytes_per_value: int = 4) -> int:
@@ -44,7 +46,8 @@ def kv_bytes_per_token(info: ModelInfo, bytes_per_value: int = 4) -> int:
 
     An upper bound for sliding-window layers, which stop growing at their window.
     """
-    return 2 * info.layers * info.kv_heads * info.head_dim * bytes_per_value
+    layers = info.layers - len(info.without_attention)
+    return 2 * layers * info.kv_heads * info.head_dim * bytes_per_value
 
 
 def cost(info: ModelInfo, prompt: int, new: int) -> Cost:
@@ -66,7 +69,7 @@ def cost(info: ModelInfo, prompt: int, new: int) -> Cost:
 def fitting_capture(info: ModelInfo, start: int, stop: int, capture: Capture) -> Capture:
     """``capture`` without what would exceed the limit; one layer alone fits more often."""
     layers = info.layers if capture.layer is None else 1
-    size = attention_bytes(info, start, stop, layers)
+    size = attention_bytes(info, start, stop, None if capture.layer is None else 1)
     neurons = 3 * 4 * layers * (stop - start) * info.intermediate
     return replace(
         capture,

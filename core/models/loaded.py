@@ -93,6 +93,7 @@ def describe(model: Any, name: str, chat: bool) -> ModelInfo:
         ),
         norm=_norm(model),
         positions=_positions(model),
+        layer_kinds=tuple(getattr(config, "layer_types", None) or ()),
     )
 
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { arcColumns, arcsFor, unseen } from "../../ui/components/js/attention_arcs.js"
-import { flowGrid, headUnder, listHeads, modelGrid, paintPicture, passes, pictureOf } from "../../ui/components/js/attention_grid.js"
+import { flowGrid, headUnder, isClosed, listHeads, modelGrid, paintPicture, passes, pictureOf } from "../../ui/components/js/attention_grid.js"
 import { sortHeads, spread, stepFlow, stepHead } from "../../ui/components/js/attention_grid.js"
 import { bytesOf, columnAt, everyNth, numberText, placeIn, rangeOfMap, rowAt, unitOf, weightAt, weightFor, weightText, weightsOf } from "../../ui/components/js/attention_maps.js"
 import { telling } from "../../ui/components/js/attribution.js"
@@ -87,7 +87,7 @@ test("the cell under a point, and where keys lead", () => {
 })
 
 const data = {
-  layers: 3, heads: 4, kv_heads: 2, known: [0, 2], side: 1,
+  layers: 3, heads: 4, kv_heads: 2, known: [0, 2], closed: [], side: 1,
   statistics: { first: [[0.1, 0.4, 0.2, 0.3], null, [0.9, null, 0.5, 0.6]] },
 }
 
@@ -102,6 +102,15 @@ test("heads are listed, sorted and filtered by a statistic", () => {
   assert.ok(passes(list[4], null, true))
   assert.deepEqual([...pictureOf(data, Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8]), 2, 1)], [6])
   assert.equal(pictureOf(data, new Uint8Array(8), 1, 0), null)
+})
+
+test("heads of a layer without attention are listed, and never counted", () => {
+  const hybrid = { ...data, closed: [1] }
+  const list = listHeads(hybrid, "")
+  assert.deepEqual(list.filter((x) => x.closed).map((x) => x.layer), [1, 1, 1, 1])
+  assert.equal(list.filter((x) => passes(x, null, true)).length, 8)
+  assert.equal(isClosed(hybrid, 1), true)
+  assert.equal(isClosed(hybrid, 0), false)
 })
 
 test("layers go from left to right where they have room, else from top to bottom", () => {

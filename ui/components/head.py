@@ -31,4 +31,5 @@ def head(scene: Scene, sink: float | None, *, key: str) -> None:
     words = {"lang": t.lang, "strings": t.area("attention")}
     data |= {"at": scene.at, "key": scene.key, "sink": sink, "off": off, "whole": scene.whole}
     data |= {"prompt": scene.prompt_length, "pinned": scene.pinned}
+    data["closed"] = list(scene.closed)
     _HEAD(key=key, data={**data, **words}, on_action_change=listener(key))

@@ -28,4 +28,5 @@ def heads_grid(scene: Scene, *, key: str) -> None:
     off = [list(pair) for pair in scene.off]
     words = {"lang": t.lang, "strings": t.area("attention")}
     data |= {"layer": scene.layer, "head": scene.head, "windows": scene.windows, "off": off}
+    data["closed"] = list(scene.closed)
     _GRID(key=key, data={**data, **words}, on_action_change=listener(key))

@@ -71,8 +71,8 @@ def attention(
     """Attention weights averaged over the heads; row = the position that attends.
 
     Columns are the drawn positions; with a gap, one more column at the end holds the sum over
-    the hidden ones, so that each row still adds up to 1. ``None``: some pass did not keep them,
-    or there are no layers.
+    the hidden ones, so that each row still adds up to 1. NaN: that layer has no attention.
+    ``None``: some pass did not keep them, or there are no layers.
     """
     found = [owner(forwards, position) for position in drawn.positions]
     rows = []
@@ -80,8 +80,11 @@ def attention(
     for forward, row in found:
         if forward.attention is None or not forward.attention.size:
             return None
-        weights = forward.attention[:, :, row].mean(axis=1)
+        weights = np.full((len(forward.residual), forward.attention.shape[3]), np.nan)
+        held = list(forward.attending or range(len(weights)))
+        weights[held] = forward.attention[:, :, row].mean(axis=1)
         full = np.zeros((weights.shape[0], total), dtype=weights.dtype)
+        full[np.isnan(weights[:, 0])] = np.nan
         full[:, : min(total, weights.shape[1])] = weights[:, :total]
         columns = full[:, list(drawn.positions)]
         if drawn.hidden:
@@ -95,9 +98,10 @@ def telling_layer(weights: Float[np.ndarray, "layer row column"] | None, rows: i
     """The layer in which the last position reads most from one earlier drawn position.
 
     The first position is left out (it is the attention sink), and so is the last itself.
-    ``None``: there is no layer. Layer 0 when there is nothing in between.
+    ``None``: there is no layer. The first with attention when there is nothing in between.
     """
     if weights is None or not weights.shape[0]:
         return None
     between = weights[:, -1, 1 : rows - 1]
-    return int(between.max(axis=1).argmax()) if between.size else 0
+    peaks = between.max(axis=1) if between.size else weights[:, -1, 0] * 0
+    return int(np.nan_to_num(peaks, nan=-1).argmax())

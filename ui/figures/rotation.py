@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from core.geometry import cosine
+from core.heads import place_of
 from core.model_info import Rope
 from core.position import members, rotate, unrotate, wavelengths
 from core.trace import Forward, Token
@@ -48,9 +49,9 @@ class Head:
 
 def head_of(forward: Forward, layer: int, head: int, rope: Rope) -> Head | None:
     """The head's queries and keys; ``None`` where the pass did not keep them."""
-    if forward.queries is None or forward.keys is None or layer not in forward.layers:
+    row = place_of(forward, layer)
+    if forward.queries is None or forward.keys is None or row is None:
         return None
-    row = forward.layers.index(layer)
     queries, keys = forward.queries[row], forward.keys[row]
     kv_head = head * keys.shape[0] // queries.shape[0]
     return Head(layer, head, kv_head, queries[head], keys[kv_head], rope)

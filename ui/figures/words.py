@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def percent(p: float) -> str:
@@ -18,6 +19,18 @@ def signed(x: float, digits: int = 3) -> str:
     """A number with a real minus sign; -inf as −∞."""
     text = f"{abs(x):.{digits}f}" if math.isfinite(x) else "∞"
     return f"−{text}" if x < 0 else text
+
+
+def ranges(numbers: Sequence[int], comma: str) -> str:
+    """Layers as people count them, from 1, neighbours joined: 1–3, 5, 7–8."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    ends = (str(r[0] + 1) if len(r) == 1 else f"{r[0] + 1}–{r[-1] + 1}" for r in runs)
+    return comma.join(ends)
 
 
 def tiny(x: float) -> str:

@@ -1,5 +1,10 @@
 // Where the small maps lie, in which order, and where the arrow keys lead. Pure.
 
+// Whether a layer of a hybrid has no attention at all.
+export function isClosed(data, layer) {
+  return data.closed.includes(layer)
+}
+
 // All heads of the model: in the order of the model, or by a statistic.
 // statistics: name → [layer][head] (null where unknown); returns [{layer, head, value}].
 export function listHeads(data, name) {
@@ -7,7 +12,8 @@ export function listHeads(data, name) {
   for (let layer = 0; layer < data.layers; layer++) {
     for (let head = 0; head < data.heads; head++) {
       const row = name ? data.statistics[name][layer] : null
-      out.push({ layer, head, value: row ? row[head] : null, known: data.known.includes(layer) })
+      const known = data.known.includes(layer)
+      out.push({ layer, head, value: row ? row[head] : null, known, closed: isClosed(data, layer) })
     }
   }
   return out
@@ -26,6 +32,7 @@ export function spread(list) {
 
 // Which heads pass a filter "at least" (or "at most") `limit`.
 export function passes(item, limit, descending) {
+  if (item.closed) return false
   if (limit === null) return true
   if (item.value === null) return false
   return descending ? item.value >= limit : item.value <= limit

@@ -121,6 +121,7 @@ class Head {
 
   pick(cell) {
     const { data } = this
+    if (this.view !== "map" && this.isClosed(cell.row)) return
     if (this.view !== "map") return this.emit({ do: "look", layer: cell.row, head: -1, key: -1 })
     if (cell.row < this.map.first) return
     if (cell.column > cell.row || data.head < 0) return this.emit({ do: "look", layer: data.layer, head: data.head, at: cell.row })
@@ -196,6 +197,7 @@ class Head {
     const value = el("b", { class: "value" }, weightText(weight), Number.isNaN(weight) ? "" : ` = ${numberText(100 * weight, 2)} %`)
     const from = this.view === "map" ? [el("span", {}, s.query_axis), tokenName(data.tokens, here.row)]
       : [el("span", {}, fmt(s.layer_n, { n: here.row + 1 }))]
+    if (this.view === "last" && this.isClosed(here.row)) return [...from, s.colon, s.closed]
     const hidden = this.hide && here.column === 0 ? ` ${s.is_hidden}` : ""
     return [...from, el("span", { class: "arrow" }, " → "), el("span", {}, s.key_axis), key, s.colon,
       here.column > here.row && this.view === "map" ? el("b", { class: "value" }, s.masked_value) : value, hidden]
@@ -219,10 +221,12 @@ class Head {
     const s = data.strings
     const pick = (name, value, options, change) => {
       const select = el("select", { "data-key": name, onchange: () => change(Number(select.value)) },
-        options.map(([number, text]) => el("option", { value: number, selected: number === value }, text)))
+        options.map(([number, text, disabled]) => el("option", { value: number, selected: number === value, disabled }, text)))
       return el("label", {}, el("span", {}, s[name]), select)
     }
-    const counted = (count, text) => Array.from({ length: count }, (_, i) => [i, fmt(s[text], { n: i + 1 })])
+    const counted = (count, text) => Array.from({ length: count }, (_, i) => [i, fmt(s[text], { n: i + 1 }), false])
+    const layers = counted(data.layers, "layer_n").map(([n, text]) =>
+      this.isClosed(n) ? [n, `${text} (${s.closed_short})`, true] : [n, text, false])
     const check = (name, value, change) => {
       const box = el("input", { type: "checkbox", checked: value, "data-key": name, onchange: () => change(box.checked) })
       return el("label", { class: "check" }, box, el("span", {}, s[name]))
@@ -231,7 +235,7 @@ class Head {
       onclick: () => this.turn({ view }, view) }, s[`view_${view}`])
     const off = this.isOff()
     this.tools.replaceChildren(
-      pick("layer", data.layer, counted(data.layers, "layer_n"), (layer) => this.emit({ do: "look", layer, head: data.head })),
+      pick("layer", data.layer, layers, (layer) => this.emit({ do: "look", layer, head: data.head })),
       pick("head", data.head, [[-1, s.mean], ...counted(data.heads, "head_n")], (head) => this.emit({ do: "look", layer: data.layer, head })),
       this.last ? el("div", { class: "tabs", role: "group", "aria-label": s.view }, tab("map"), tab("last")) : "",
       check("hide_first", this.hide, (hide) => this.turn({ hide }, "hide_first")),
@@ -239,6 +243,10 @@ class Head {
       el("div", { class: "switches" },
         data.head < 0 ? null : this.toggle(off.head, data.head, off.head ? s.on_head : s.off_head),
         this.toggle(off.layer, -1, off.layer ? s.on_layer : s.off_layer)))
+  }
+
+  isClosed(layer) {
+    return this.data.closed.includes(layer)
   }
 
   isOff() {

@@ -31,6 +31,7 @@ function drawHead(view, pen, item, colours) {
   const at = view.placeOf(item.layer, item.head)
   const side = grid.size - 2
   const picture = view.small.get(item.layer * data.heads + item.head)
+  if (item.closed) return drawClosed(pen, at, side, colours.line)
   pen.globalAlpha = passes(item, view.limit, view.descending) ? 1 : FADED
   pen.fillStyle = colours.panel
   pen.fillRect(at.x, at.y, side, side)
@@ -45,6 +46,15 @@ function drawHead(view, pen, item, colours) {
   pen.fillStyle = colours.faint
   pen.textAlign = "left"
   pen.fillText(`${item.layer + 1}·${item.head + 1}`, at.x + 1, at.y + grid.size + 11)
+}
+
+// No attention in this layer: an empty, dashed frame.
+function drawClosed(pen, { x, y }, side, colour) {
+  pen.strokeStyle = colour
+  pen.lineWidth = 1
+  pen.setLineDash([2, 3])
+  pen.strokeRect(x + 0.5, y + 0.5, side - 1, side - 1)
+  pen.setLineDash([])
 }
 
 // One stroke: not read yet. Two: switched off.

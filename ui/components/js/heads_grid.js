@@ -1,7 +1,7 @@
 // All heads as one canvas: hover tells, a click or Enter opens, arrow keys walk.
 import { el, fmt, keepFocus, themeOf } from "./dom.js"
 import { attendTable, bytesOf } from "./attention_maps.js"
-import { flowGrid, headUnder, listHeads, modelGrid, paintPicture, passes, pictureOf } from "./attention_grid.js"
+import { flowGrid, headUnder, isClosed, listHeads, modelGrid, paintPicture, passes, pictureOf } from "./attention_grid.js"
 import { sortHeads, stepFlow, stepHead } from "./attention_grid.js"
 import { HEADS_MARGIN, drawHeads } from "./heads_draw.js"
 import { headFacts, headName, headsTable } from "./heads_table.js"
@@ -115,13 +115,13 @@ class HeadsGrid {
   hover(here) {
     if (here?.layer === this.here?.layer && here?.head === this.here?.head) return
     this.here = here
-    this.board.style.cursor = here ? "pointer" : ""
+    this.board.style.cursor = here && !isClosed(this.data, here.layer) ? "pointer" : ""
     this.draw()
     this.tell(here)
   }
 
   open(here) {
-    if (here) this.emit({ do: "look", layer: here.layer, head: here.head, key: -1 })
+    if (here && !isClosed(this.data, here.layer)) this.emit({ do: "look", layer: here.layer, head: here.head, key: -1 })
   }
 
   key(event) {
@@ -156,7 +156,8 @@ class HeadsGrid {
     const facts = head < 0 ? [] : headFacts(data, layer, head)
     const known = data.known.includes(layer)
     this.told.replaceChildren(el("p", {}, name, open),
-      known ? el("dl", {}, facts.map(([term, value]) => el("div", {}, el("dt", {}, term), el("dd", {}, value)))) : el("p", {}, s.not_read),
+      known ? el("dl", {}, facts.map(([term, value]) => el("div", {}, el("dt", {}, term), el("dd", {}, value))))
+        : el("p", {}, isClosed(data, layer) ? s.closed : s.not_read),
       window === null ? "" : seen)
     this.board.setAttribute("aria-label", fmt(s.grid_label, { layers: data.layers, heads: data.heads }))
     const pen = this.preview.getContext("2d")

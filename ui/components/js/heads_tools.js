@@ -27,7 +27,7 @@ function filterNodes(view, [low, high]) {
   const show = () => {
     const kept = view.list().filter((item) => passes(item, view.limit, descending)).length
     const limit = fmt(descending ? s.at_least : s.at_most, { value: statText(view.by, view.limit ?? end, s) })
-    told.textContent = `${limit} · ${fmt(s.kept, { n: kept, all: data.layers * data.heads })}`
+    told.textContent = `${limit} · ${fmt(s.kept, { n: kept, all: (data.layers - data.closed.length) * data.heads })}`
     slider.setAttribute("aria-valuetext", told.textContent)
   }
   slider.value = String(Math.round(1000 * (high > low ? Math.abs(((view.limit ?? end) - end) / (high - low)) : 0)))
@@ -51,5 +51,6 @@ export function legendNodes({ data, theme, grid }) {
   return [axes, s.sentence_join, s.grid_legend, " ",
     el("span", { class: "ramp-legend" }, "0 ", el("i", { style: { background: `linear-gradient(to right, ${stops.join(", ")})` } }), " 1"),
     ` ${s.grid_scale}`, data.pool > 1 ? `${s.sentence_join}${fmt(s.grid_pooled, { n: data.pool })}` : "",
+    data.closed.length ? `${s.sentence_join}${s.grid_closed}` : "",
     shared > 1 ? `${s.sentence_join}${fmt(s.grid_shared, { n: shared, groups: data.kv_heads })}` : ""]
 }

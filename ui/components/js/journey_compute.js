@@ -39,8 +39,9 @@ function sentence(data, ui, stack) {
   if (!stack.grid || !data.attention) return [name]
   const token = tok(data.lanes[reader].label)
   const out = [name, s.colon]
-  if (reader === 0) out.push(...rich(s.reads_itself, { token }))
   const links = reading(stack.attention, stack.grid, layer, reader)
+  if (!links.length) out.push(s.no_attention)
+  else if (reader === 0) out.push(...rich(s.reads_itself, { token }))
   const between = links.filter(({ key }) => key !== "gap" && key > 0 && key < reader)
   if (between.length) {
     const best = between.reduce((a, b) => (b.weight > a.weight ? b : a))
@@ -49,7 +50,7 @@ function sentence(data, ui, stack) {
     const holes = { token, other, p: percent(best.weight), heads: data.heads }
     out.push(...rich(strongest ? s.reads_strongest : s.reads_most, holes))
   }
-  if (reader > 0 && links[0].weight >= SINK) {
+  if (reader > 0 && links[0]?.weight >= SINK) {
     const first = tok(data.lanes[0].label)
     out.push(" ", ...rich(s.sink, { p: percent(links[0].weight), first }))
   }

@@ -45,9 +45,11 @@ export function laneGrid({ size, dense, width, layers, rows, hidden, lens }) {
 
 // The weights of one reader, from top to bottom: its own and earlier lanes, the gap included.
 // weights [layer, row, column]; with a gap the last column is the sum over the hidden tokens.
+// Empty where the layer has no attention (NaN).
 export function reading(weights, grid, layer, reader) {
   const columns = grid.rows + (grid.hidden ? 1 : 0)
   const first = (layer * grid.rows + reader) * columns
+  if (Number.isNaN(weights[first])) return []
   const sources = []
   for (let row = 0; row <= reader; row++) {
     sources.push({ key: row, y: grid.rowMiddle(row), weight: weights[first + row] })

@@ -42,6 +42,11 @@ function sheet(caption, head, rows) {
   )
 }
 
+// A share of attention; a dash where it was not kept, or the layer has none.
+function shareText(share) {
+  return share >= 0 ? percent(share) : "–"
+}
+
 function layerTable(data) {
   const s = data.strings
   const last = data.lanes.length - 1
@@ -55,7 +60,7 @@ function layerTable(data) {
     String(layer + 1),
     changed(change[layer * rows + last]),
     ...names.map((_, column) =>
-      attention.length ? percent(attention[(layer * rows + last) * columns + column]) : "–",
+      shareText(attention[(layer * rows + last) * columns + column]),
     ),
     ...(data.lens
       ? [

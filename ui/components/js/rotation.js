@@ -126,11 +126,11 @@ class RotationView {
     const tokens = data.tokens.map((token) => [token.position, `${token.position} · ${token.label.slice(0, 40)}`])
     const shared = data.heads > data.kv_heads ? fmt(s.shared, { n: data.heads / data.kv_heads, kv: data.kv_head + 1 }) : ""
     return el("div", { class: "controls" },
-      rotationSelect(s.layer, count(data.layers), data.layer, (layer) => this.look({ layer })),
+      rotationSelect(s.layer, count(data.layers).filter(([layer]) => !data.closed.includes(layer)), data.layer, (layer) => this.look({ layer })),
       rotationSelect(s.head, count(data.heads), data.head, (head) => this.look({ head })),
       rotationSelect(s.query, tokens, this.query, (position) => this.take("query", position)),
       rotationSelect(s.key, tokens, this.key, (position) => this.take("key", position)),
-      el("span", { class: "dim" }, shared, data.tokens.length < data.read ? ` ${fmt(s.offered, { n: data.tokens.length })}` : ""))
+      el("span", { class: "dim" }, shared, data.closed.length ? ` ${s.rope_hybrid}` : "", data.tokens.length < data.read ? ` ${fmt(s.offered, { n: data.tokens.length })}` : ""))
   }
 
   sliders() {
