@@ -15,7 +15,10 @@ from core.decode.candidates import top_ids
 from core.decode.choose import choose
 from core.decode.generate import stop_reason
 from core.decode.measure import log_softmax, rank
+from core.decode.past import Past
+from core.decode.rules import rules_for
 from core.engine.protocol import Engine
+from core.faults import Fault
 from core.settings import Settings
 from core.trace import Capture, Edit
 
@@ -100,10 +103,18 @@ def continuation(
     """
     free = replace(settings, forced=())
     path = list(ids)
+    rules = rules_for(free, engine.vocabulary)
     for _ in range(steps):
         made = len(path) - prompt_length
         logits = next_logits(engine, path, prompt_length, edit)
-        token = choose(logits, free, step=made, with_stages=False).id
+        past = Past(tuple(path), prompt_length)
+        try:
+            choice = choose(logits, free, step=made, past=past, rules=rules, with_stages=False)
+        except Fault as fault:
+            if fault.code == "no_token_left":
+                return
+            raise
+        token = choice.id
         path.append(token)
         yield token
         ended = stop_reason(engine.info, free, prompt_length, path[prompt_length:])

@@ -218,6 +218,17 @@ class Vocabulary:
         """The bytes of one token alone; empty for an unused row. Raises Fault if unknown."""
         return self._entries.bytes_of(id)
 
+    def spellings(self) -> list[bytes]:
+        """The bytes that each of the V ids adds to a text that goes on; none for special ids
+        and unused rows."""
+        special = self._entries.special
+        return [b"" if id in special else self.bytes_of(id) for id in range(self.size)]
+
+    @property
+    def drops_first_space(self) -> bool:
+        """Whether a text does not begin with the space that its first token brings."""
+        return self._entries.drops_first_space
+
     def is_special(self, id: int) -> bool:
         """Whether the token is an instruction (``<|im_end|>``) and not text."""
         return self._entries.known(id) in self._entries.special

@@ -139,7 +139,7 @@ def _context(t: Catalog) -> Context:
     if made < here.view.made:
         state.look(made=made, step=min(here.view.step, made - 1))
     step = state.place().view.step
-    view = state.in_full(run.steps[step], here.spec.settings) if run.steps else None
+    view = state.in_full(run.steps[step], here.spec.settings, engine) if run.steps else None
     return Context(t, here.spec, engine, run, view, _where_from(t, engine))
 
 

@@ -17,7 +17,9 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from core.decode.choose import choose
-from core.decode.generate import OnStep, run
+from core.decode.generate import OnStep, run, slim_choice
+from core.decode.past import Past
+from core.decode.rules import Rules, rules_for
 from core.engine.cost import Cost, cost
 from core.engine.memory import ByteLRU
 from core.engine.protocol import Engine
@@ -181,7 +183,7 @@ def remembered_choice(forward: Forward, settings: Settings, step: int, engine: E
     memo = _choices()
     found = memo.get(key)
     if found is None:
-        found = choose(forward.logits, settings, step=step, with_stages=False)
+        found = slim_choice(forward, settings, step, rules_for(settings, engine.vocabulary))
         memo.put(key, found, 1000 + 8 * len(forward.ids))
     return found
 
@@ -191,7 +193,7 @@ def generation(
 ) -> Generation:
     """The first ``made`` steps of the run. Raises Fault; stops when the reader clicks again."""
 
-    def decide(forward: Forward, settings: Settings, step: int) -> Choice:
+    def decide(forward: Forward, settings: Settings, step: int, _: Rules) -> Choice:
         # A cancel point: Streamlit stops an outdated script at the next touch of its state.
         st.session_state.get(_PLACE)
         return remembered_choice(forward, settings, step, engine)
@@ -202,9 +204,10 @@ def generation(
     return run(engine, spec, steps=made, decide=decide, on_step=on_step, capture=capture)
 
 
-def in_full(trace: StepTrace, settings: Settings) -> StepTrace:
+def in_full(trace: StepTrace, settings: Settings, engine: Engine) -> StepTrace:
     """The same step with the arrays of its stages."""
-    choice = choose(trace.forward.logits, settings, step=trace.index)
+    past, rules = Past.at(trace.forward.ids, trace.index), rules_for(settings, engine.vocabulary)
+    choice = choose(trace.forward.logits, settings, step=trace.index, past=past, rules=rules)
     return replace(trace, choice=choice)
 
 

@@ -27,6 +27,7 @@ STOPS: Final = {
     "end_token": "the model chose an end token",
     "output_limit": "the output limit is reached",
     "context_limit": "the context is full",
+    "no_token_left": "the rules leave no token that could come next",
     "user": "you stopped it",
 }
 

@@ -10,6 +10,8 @@ from core.decode.compare import compare, seed_of, texts_of
 from core.decode.draw import draw, uniform
 from core.decode.generate import Stopped, generate, run, stop_reason
 from core.decode.measure import bits, entropy, log_softmax, probabilities
+from core.decode.past import Past
+from core.decode.rules import Rules, rules_for
 from core.decode.stages import apply_stages
 
 __all__ = [
@@ -17,7 +19,9 @@ __all__ = [
     "BeamRun",
     "Candidate",
     "Exhaustive",
+    "Past",
     "Replay",
+    "Rules",
     "Stopped",
     "apply_stages",
     "beam_search",
@@ -35,6 +39,7 @@ __all__ = [
     "probabilities",
     "provider_of",
     "replay",
+    "rules_for",
     "run",
     "search",
     "seed_of",

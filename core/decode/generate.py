@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from core.decode.choose import choose
+from core.decode.past import Past
+from core.decode.rules import Rules, rules_for
 from core.engine.cost import check_prompt
 from core.engine.protocol import Engine
+from core.faults import Fault
 from core.model_info import ModelInfo
 from core.settings import RunSpec, Settings
 from core.trace import Capture, Choice, Forward, Generation, StepTrace, Stop
 
 OnStep = Callable[[StepTrace], None]
-Decide = Callable[[Forward, Settings, int], Choice]
+Decide = Callable[[Forward, Settings, int, Rules], Choice]
 """How a step's token is chosen: ``slim_choice``, or something that remembers its answers."""
 
 
-def slim_choice(forward: Forward, settings: Settings, step: int) -> Choice:
+def slim_choice(forward: Forward, settings: Settings, step: int, rules: Rules) -> Choice:
     """The choice without its stages, so that a listed run stays small."""
-    return choose(forward.logits, settings, step=step, with_stages=False)
+    past = Past.at(forward.ids, step)
+    return choose(forward.logits, settings, step=step, past=past, rules=rules, with_stages=False)
 
 
 class Stopped(Exception):  # noqa: N818  (the reader's wish is no error)
@@ -56,13 +60,19 @@ def generate(
 
     The choices come without their stages, so that a listed run stays small; ``choose`` makes
     them again. ``on_step`` is called once a token, after it is chosen and before it is
-    yielded; whatever it raises ends the generator. Raises Fault for a prompt that is empty
-    or too long.
+    yielded; whatever it raises ends the generator, and so does a step at which the processors
+    leave no token. Raises Fault for a prompt that is empty or too long, for a pattern that is
+    not understood, and when there is no token even for the first step.
     """
     prompt = tuple(prompt_ids)
     check_prompt(engine.info, len(prompt))
+    rules = rules_for(settings, engine.vocabulary)
+
+    def chosen(forward: Forward, index: int) -> Choice:
+        return decide(forward, settings, index, rules)
+
     return _turns(
-        engine, prompt, settings, steps=steps, capture=capture, on_step=on_step, decide=decide
+        engine, prompt, settings, steps=steps, capture=capture, on_step=on_step, chosen=chosen
     )
 
 
@@ -74,7 +84,7 @@ def _turns(
     steps: int | None,
     capture: Capture,
     on_step: OnStep | None,
-    decide: Decide,
+    chosen: Callable[[Forward, int], Choice],
 ) -> Iterator[StepTrace]:
     generated: list[int] = []
     while steps is None or len(generated) < steps:
@@ -82,7 +92,13 @@ def _turns(
             return
         index = len(generated)
         forward = engine.forward((*prompt, *generated), prompt_length=len(prompt), capture=capture)
-        choice = decide(forward, settings, index)
+        try:
+            choice = chosen(forward, index)
+        except Fault as fault:
+            # What was written stays; with nothing written yet the sentence is all there is.
+            if fault.code == "no_token_left" and generated:
+                return
+            raise
         generated.append(choice.id)
         step = StepTrace(index, forward, choice)
         if on_step is not None:
@@ -102,7 +118,7 @@ def run(
     """The run that ``spec`` asks for; the first ``steps`` of it, if given.
 
     ``on_step`` may raise :class:`Stopped`: the run ends with that step, stopped by the user.
-    Raises Fault for a prompt that is empty, too long or unreadable.
+    Raises Fault as :func:`generate`, and for a prompt that is unreadable.
     """
     encoded = engine.vocabulary.read(spec.prompt, chat=spec.chat, literal=spec.literal)
     made: list[StepTrace] = []
@@ -131,12 +147,22 @@ def run(
         spec=spec,
         prompt=engine.vocabulary.tokens(encoded.ids, len(encoded.ids)),
         steps=tuple(made),
-        stop=_final(engine.info, spec.settings, len(encoded.ids), made, user),
+        stop=_final(engine.info, spec.settings, len(encoded.ids), made, user=user, wanted=steps),
     )
 
 
 def _final(
-    info: ModelInfo, settings: Settings, prompt_length: int, made: Sequence[StepTrace], user: bool
+    info: ModelInfo,
+    settings: Settings,
+    prompt_length: int,
+    made: Sequence[StepTrace],
+    *,
+    user: bool,
+    wanted: int | None,
 ) -> Stop | None:
     reason = stop_reason(info, settings, prompt_length, [step.choice.id for step in made])
-    return "user" if user and reason is None else reason
+    if reason is None and user:
+        return "user"
+    if reason is None and (wanted is None or len(made) < wanted):
+        return "no_token_left"
+    return reason

@@ -125,6 +125,17 @@ class ToyVocabulary(Vocabulary):
     def bytes_of(self, id: int) -> bytes:
         return self._word(id).encode()
 
+    def spellings(self) -> list[bytes]:
+        """Every word with the space before it."""
+        return [
+            b"" if id in self.end_ids else f" {word}".encode()
+            for id, word in enumerate(self._words)
+        ]
+
+    @property
+    def drops_first_space(self) -> bool:
+        return True
+
     def is_special(self, id: int) -> bool:
         self._word(id)
         return id in self.end_ids

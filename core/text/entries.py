@@ -9,7 +9,7 @@ from typing import Final
 from tokenizers import Tokenizer
 
 from core.faults import Fault
-from core.text.pieces import pieces_of
+from core.text.pieces import SentencePiece, pieces_of
 from core.visible import visible, visible_bytes
 
 
@@ -23,6 +23,11 @@ class Entries:
         self._added: Final = frozenset(added)
         self.special: Final = frozenset(i for i, t in added.items() if t.special) | set(end_ids)
         self.size: Final = size or 1 + max(tokenizer.get_vocab().values(), default=-1)
+
+    @property
+    def drops_first_space(self) -> bool:
+        """Whether a text does not begin with the space that its first token brings."""
+        return isinstance(self.pieces, SentencePiece) and self.pieces.strip
 
     def known(self, id: int) -> int:
         """The id itself. Raises Fault if the model has no such row."""
