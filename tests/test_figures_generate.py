@@ -122,6 +122,7 @@ def test_a_long_tail_becomes_a_gap_but_the_drawn_token_is_drawn():
         (
             0.6,
             1,
+            "Why not the top token, “a” (50.0 %)? "
             "u = 0.600; “a” covers 0.000 … 0.500, “b” covers 0.500 … 0.800: "
             "so the draw fell on “b”.",
         ),
@@ -134,6 +135,7 @@ def test_a_long_tail_becomes_a_gap_but_the_drawn_token_is_drawn():
         (
             0.7999,
             1,
+            "Why not the top token, “a” (50.0 %)? "
             "u = 0.7999; “a” covers 0.0000 … 0.5000, “b” covers 0.5000 … 0.8000: "
             "so the draw fell on “b”.",
         ),

@@ -178,8 +178,9 @@ def number(engine: Engine) -> int:
 
 def remembered_choice(forward: Forward, settings: Settings, step: int, engine: Engine) -> Choice:
     """The slim choice, from the memo if anyone has made it before."""
-    plain = replace(settings, forced=(), max_new=1)
-    key = (number(engine), forward.ids, forward.start, plain, step, settings.forced_at(step))
+    plain = replace(settings, forced=(), rolls=(), max_new=1)
+    here = (step, settings.forced_at(step), settings.roll_at(step))
+    key = (number(engine), forward.ids, forward.start, plain, *here)
     memo = _choices()
     found = memo.get(key)
     if found is None:

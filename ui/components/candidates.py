@@ -9,7 +9,7 @@ from ui.components.bundle import component
 
 _CANDIDATES = component(
     "candidates",
-    js=("dom", "walk", "candidates_table", "candidates_bar", "candidates"),
+    js=("dom", "walk", "candidates_table", "candidates_bar", "candidates_dice", "candidates"),
     css=("base", "candidates"),
 )
 

@@ -9,7 +9,9 @@ from core.decode.candidates import Candidate, candidates
 from core.settings import Settings
 from core.tokens import Vocabulary
 from core.trace import Stage, StepTrace
+from ui.figures.dice import dice_data
 from ui.figures.drawbar import bar_data, why
+from ui.figures.stage_names import stage_value
 from ui.i18n import HTML_LANG, Catalog
 
 SIZES: Final = (10, 20, 50, 100)
@@ -35,6 +37,7 @@ def candidates_data(
         "vocabulary": size,
         "why": why(step, vocabulary.label, t, greedy=settings.strategy == "greedy"),
         "bar": bar_data(choice, vocabulary.label),
+        "dice": dice_data(choice, settings, step.index),
     }
 
 
@@ -44,11 +47,10 @@ def is_on(stage: Stage) -> bool:
 
 
 def _stage(stage: Stage, t: Catalog) -> dict[str, Any]:
-    value = t("generate.off") if stage.parameter is None else f"{stage.parameter:g}"
     return {
         "name": stage.name,
         "label": t(f"generate.stage_{stage.name}"),
-        "value": value,
+        "value": stage_value(stage.parameter, t("generate.off")),
         "on": is_on(stage),
         "survivors": stage.survivors,
         "mass": stage.mass,

@@ -11,9 +11,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from core.decode.draw import needle
-from core.decode.measure import descending, probabilities
+from core.decode.draws import bar as survivors
+from core.decode.measure import probabilities
+from core.settings import PROCESSOR_NAMES
 from core.trace import Choice, StepTrace
-from ui.figures.words import digits_for, signed
+from ui.figures.words import digits_for, percent, signed
 from ui.i18n import Catalog
 
 Label = Callable[[int], str]
@@ -30,11 +32,8 @@ class Bar:
     @classmethod
     def of(cls, choice: Choice) -> Bar:
         """The bar on which the dice of a full choice fell."""
-        logits = choice.stages[-1].logits
-        after = probabilities(logits)
-        order = descending(logits)
-        order = order[: int(np.count_nonzero(after))]
-        edges = np.concatenate([[0.0], np.cumsum(after[order])])
+        order, after = survivors(choice)
+        edges = np.concatenate([[0.0], np.cumsum(after)])
         edges[-1] = 1.0
         return cls(order, edges)
 
@@ -101,7 +100,7 @@ def _segment(bar: Bar, start: int, stop: int, label: Label) -> dict[str, Any]:
 
 
 def why(step: StepTrace, label: Label, t: Catalog, *, greedy: bool) -> str:
-    """One computed sentence: why this token, and what else could have come.
+    """Computed sentences: why this token, and why not the model's favourite.
 
     ``greedy`` tells the strategy from a temperature of 0, which amounts to the same.
     """
@@ -109,28 +108,68 @@ def why(step: StepTrace, label: Label, t: Catalog, *, greedy: bool) -> str:
     bar = Bar.of(choice)
     if choice.rule == "forced":
         return _why_forced(choice, bar, label, t)
+    said = [] if choice.id == favourite(step) else _why_not(step, label, t)
     if choice.rule == "greedy":
-        return _why_greedy(step, label, t, "why_greedy" if greedy else "why_greedy_zero")
+        said.append(_why_greedy(step, label, t, "why_greedy" if greedy else "why_greedy_zero"))
+    elif bar.order.size == 1:
+        u = f"{choice.u or 0.0:.3f}"
+        said.append(t("generate.why_only", token=label(choice.id), u=u))
+    else:
+        said.append(_why_drawn(step, bar, label, t))
+    return t("generate.sentence_join").join(said)
+
+
+def favourite(step: StepTrace) -> int:
+    """The token that the model itself finds likeliest."""
+    return int(np.argmax(step.forward.logits))
+
+
+def _why_not(step: StepTrace, label: Label, t: Catalog) -> list[str]:
+    """The question that a token behind the favourite asks, and what the stages did to that."""
+    top = favourite(step)
+    before = float(probabilities(step.forward.logits)[top])
+    said = [t("generate.why_not", top=label(top), p=percent(before))]
+    led = True
+    for stage in step.choice.stages:
+        name = t(f"generate.stage_{stage.name}")
+        if stage.logits[top] == -np.inf:
+            return [*said, t("generate.why_not_removed", stage=name)]
+        if led and int(np.argmax(stage.logits)) != top:
+            after = float(probabilities(stage.logits)[top])
+            lowered = t(
+                "generate.why_not_lowered", stage=name, before=percent(before), after=percent(after)
+            )
+            said.append(lowered)
+            led = False
+    return said
+
+
+def _why_drawn(step: StepTrace, bar: Bar, label: Label, t: Catalog) -> str:
+    """The stretch on which u fell, and the one before it that tells most: the favourite's."""
+    choice = step.choice
     u, place = choice.u or 0.0, bar.dice(choice) or 0
-    if bar.order.size == 1:
-        return t("generate.why_only", token=label(choice.id), u=f"{u:.3f}")
     low, high = bar.stretch(place)
     digits = digits_for(u, low, high)
-    first, second = (
-        t(
-            "generate.covers",
-            token=label(int(bar.order[i])),
-            low=f"{bar.edges[i]:.{digits}f}",
-            high=f"{bar.edges[i + 1]:.{digits}f}",
-        )
-        for i in sorted((place, place - 1 if place else 1))
-    )
-    token = label(choice.id)
-    return t("generate.why_draw", u=f"{u:.{digits}f}", first=first, second=second, token=token)
+
+    def covers(i: int) -> str:
+        ends = (f"{edge:.{digits}f}" for edge in bar.stretch(i))
+        token = label(int(bar.order[i]))
+        return t("generate.covers", token=token, **dict(zip(("low", "high"), ends, strict=True)))
+
+    top = bar.place(favourite(step))
+    other = place - 1 if place else 1
+    if top is not None and top < place:
+        other = top
+    first, second = (covers(i) for i in sorted((place, other)))
+    values = {"u": f"{u:.{digits}f}", "first": first, "second": second, "token": label(choice.id)}
+    between = place - other - 1
+    if between > 0:
+        return t("generate.why_draw_far", n=f"{between:,}", **values)
+    return t("generate.why_draw", **values)
 
 
 def _why_greedy(step: StepTrace, label: Label, t: Catalog, key: str) -> str:
-    logits, token = step.forward.logits, step.choice.id
+    logits, token = entering(step), step.choice.id
     others = np.delete(logits, token)
     if others.size == 0:
         return t("generate.why_single", token=label(token))
@@ -143,6 +182,12 @@ def _why_greedy(step: StepTrace, label: Label, t: Catalog, key: str) -> str:
         second=label(second),
         behind=signed(float(logits[second]), 2),
     )
+
+
+def entering(step: StepTrace) -> Float[np.ndarray, " vocabulary"]:
+    """The scores that enter the first filter: the model's, as the penalties left them."""
+    penalties = [s for s in step.choice.stages if s.name in PROCESSOR_NAMES]
+    return penalties[-1].logits if penalties else step.forward.logits
 
 
 def _why_forced(choice: Choice, bar: Bar, label: Label, t: Catalog) -> str:

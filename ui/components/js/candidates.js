@@ -2,6 +2,7 @@ import { el, fmt, themeOf } from "./dom.js"
 import { activeStages, tableNode } from "./candidates_table.js"
 import { walk } from "./walk.js"
 import { barNode } from "./candidates_bar.js"
+import { diceNode, isReroll } from "./candidates_dice.js"
 
 const tables = new WeakMap()
 
@@ -17,11 +18,41 @@ class Candidates {
     })
     this.observer.observe(root)
     root.onkeydown = (event) => { this.walked = walk(event, this.picks()) }
+    this.said = el("p", { class: "sr-only", "aria-live": "polite" })
+    const key = (event) => this.key(event)
+    document.addEventListener("keydown", key)
+    this.unlisten = () => {
+      document.removeEventListener("keydown", key)
+      this.observer.disconnect()
+    }
   }
 
   update(data, emit) {
+    const thrown = this.data && data.dice && `${data.step}/${data.dice.roll}/${data.dice.seed}`
+    if (thrown && this.thrown !== thrown) this.said.textContent = data.why
+    this.thrown = data.dice && `${data.step}/${data.dice.roll}/${data.dice.seed}`
     Object.assign(this, { data, emit })
     this.draw()
+  }
+
+  key(event) {
+    const node = event.composedPath()[0]
+    const pressed = { key: event.key, ctrl: event.ctrlKey, meta: event.metaKey, alt: event.altKey, composing: event.isComposing }
+    const there = { tag: (node.tagName ?? "").toLowerCase(), role: node.getAttribute?.("role"), editable: node.isContentEditable }
+    if (event.defaultPrevented || event.repeat || !isReroll(pressed, there)) return
+    event.preventDefault()
+    this.reroll()
+  }
+
+  reroll() {
+    if (this.data.dice.u === null || this.root.getAttribute("aria-busy") === "true") return
+    this.root.setAttribute("aria-busy", "true")
+    this.emit({ do: "reroll", step: this.data.step })
+  }
+
+  seed(seed) {
+    this.root.setAttribute("aria-busy", "true")
+    this.emit({ do: "seed", seed })
   }
 
   force(id) {
@@ -32,7 +63,9 @@ class Candidates {
   draw() {
     const { data, root } = this
     const s = data.strings
-    const focused = root.contains(root.getRootNode().activeElement)
+    const held = root.getRootNode().activeElement
+    const focused = root.contains(held)
+    const key = focused && held.dataset.key
     const size = data.sizes.includes(this.size) ? this.size : data.sizes.at(-1)
     const force = (id) => this.force(id)
     root.removeAttribute("aria-busy")
@@ -41,11 +74,13 @@ class Candidates {
       el("section", { class: "box" },
         el("h4", {}, s.bar, el("span", { class: "dim" }, s.bar_help)),
         barNode(data, (this.width || 600) - 30, force),
-        el("p", { class: "why" }, el("b", {}, `${s.why} `), data.why)),
+        el("p", { class: "why" }, el("b", {}, `${s.why} `), data.why),
+        data.dice && diceNode(data, { reroll: () => this.reroll(), seed: (seed) => this.seed(seed) })),
       el("section", { class: "box" },
         el("div", { class: "top" }, el("h4", {}, fmt(s.candidates, { step: data.step + 1 })), this.sizes(size)),
         el("p", { class: "dim" }, s.hint, off.length ? ` ${fmt(s.off_stages, { names: off.join(" · ") })}` : ""),
-        tableNode(data, size, force)))
+        tableNode(data, size, force)), this.said)
+    if (key) root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true })
     const picks = this.picks()
     const first = picks.find((x) => x.getAttribute("aria-current")) ?? picks[0]
     if (first) first.tabIndex = 0
@@ -81,7 +116,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const table = tables.get(root)
   table.update(data, (event) => setTriggerValue("action", event))
   return () => {
-    table.observer.disconnect()
+    table.unlisten()
     tables.delete(root)
   }
 }

@@ -47,7 +47,10 @@ function track(window, pixels, data, force) {
   const shown = segments.filter((x) => x.high > from && x.low < to)
   const node = el("div", { class: "track" }, shown.map((x) => segment(x, window, pixels, data, force)))
   if (u !== null) {
-    node.append(el("div", { class: "needle", style: { left: `${(100 * (u - from)) / (to - from)}%` } }))
+    const needle = (kind, at, title) => el("div", { class: kind, title, style: { left: `${(100 * (at - from)) / (to - from)}%` } })
+    const earlier = (data.dice?.before ?? []).filter((at) => at >= from && at < to)
+    node.append(...earlier.map((at) => needle("needle earlier", at, fmt(data.strings.earlier, { u: at.toFixed(3) }))))
+    node.append(needle("needle", u))
   }
   return node
 }

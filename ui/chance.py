@@ -1,0 +1,103 @@
+"""Many draws of the step in view against its exact distribution: the section below the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from core.decode.draws import Draws, chi_square, draws
+from core.settings import Settings
+from core.trace import Choice
+from ui import state
+from ui.figures.chance import draws_alt, draws_chart, draws_table, p_text, verdict
+from ui.i18n import Catalog
+from ui.view import DRAWS, ROUNDS_CAP
+
+USUAL: Final = 1000
+
+
+@dataclass(frozen=True)
+class Throw:
+    """What is thrown: a full choice, and whose dice."""
+
+    choice: Choice
+    settings: Settings
+    step: int
+    label: Callable[[int], str]
+
+
+def chance(throw: Throw, t: Catalog) -> None:
+    """Draw the section: the button, and once it was pressed the draws and their test."""
+    st.markdown(f"##### {t('generate.draws')}", help=t("generate.draws_help"))
+    if throw.settings.is_greedy:
+        top = throw.label(int(throw.choice.stages[-1].logits.argmax()))
+        st.text(t("generate.draws_greedy", token=top))
+        return
+    st.caption(t("generate.draws_text"))
+    _buttons(t)
+    count, before = state.place().view.draws
+    if count:
+        first = 1 + count * before
+        seed = throw.settings.seed
+        _drawn(draws(throw.choice, seed=seed, step=throw.step, count=count, first=first), throw, t)
+
+
+def _buttons(t: Catalog) -> None:
+    count, before = state.place().view.draws
+    st.session_state["draws_count"] = count or st.session_state.get("draws_count") or USUAL
+
+    def counted() -> None:
+        if count:
+            state.look(draws=(st.session_state["draws_count"] or USUAL, 0))
+
+    def thrown() -> None:
+        wanted = st.session_state["draws_count"] or USUAL
+        state.look(draws=(wanted, (before + 1) % ROUNDS_CAP if count else 0))
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.segmented_control(
+            t("generate.draws_count"),
+            DRAWS,
+            key="draws_count",
+            format_func=lambda n: f"{n:,}" if isinstance(n, int) else str(n),
+            required=True,
+            on_change=counted,
+            label_visibility="collapsed",
+        )
+        name = "generate.draws_again" if count else "generate.draws_throw"
+        icon = ":material/casino:"
+        st.button(t(name), on_click=thrown, icon=icon, type="primary", key="draws_throw")
+        if count:
+            st.button(
+                t("generate.draws_clear"),
+                on_click=lambda: state.look(draws=(0, 0)),
+                key="draws_clear",
+            )
+
+
+def _drawn(made: Draws, throw: Throw, t: Catalog) -> None:
+    test = chi_square(made.counts, made.probabilities)
+    st.plotly_chart(
+        draws_chart(made, throw.label, t),
+        key="draws_chart",
+        config={"displayModeBar": False},
+        alt=draws_alt(made, throw.label, t),
+    )
+    if test.p is not None:
+        with st.container(horizontal=True, gap="medium"):
+            st.metric("χ²", f"{test.statistic:,.2f}", help=t("generate.chi_help"), width="content")
+            freedom = t("generate.chi_freedom")
+            st.metric(
+                freedom, f"{test.freedom:,}", help=t("generate.chi_freedom_help"), width="content"
+            )
+            st.metric(
+                t("generate.chi_p"), p_text(test.p), help=t("generate.chi_p_help"), width="content"
+            )
+    st.caption(verdict(made, test, t))
+    with st.expander(t("generate.draws_table"), icon=":material/table:"):
+        digits = st.column_config.NumberColumn(format="%.6f")
+        columns = {t("generate.col_filtered"): digits, t("generate.col_share"): digits}
+        st.dataframe(draws_table(made, throw.label, t), hide_index=True, column_config=columns)
