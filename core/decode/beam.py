@@ -7,7 +7,7 @@ it decides how: one by one, as one batch, or together with other searches.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 from numpy.typing import ArrayLike
@@ -27,7 +27,6 @@ from core.decode.generate import Stopped
 from core.engine.cost import check_prompt
 from core.engine.protocol import Engine
 from core.settings import BeamSettings
-from core.trace import Capture
 
 Provider = Callable[[tuple[Ids, ...]], Sequence[ArrayLike]]
 """From generated prefixes to the raw next-token logits [V] after each."""
@@ -129,19 +128,24 @@ def search(
     return run.result()
 
 
-def provider_of(engine: Engine, prompt: Sequence[int]) -> Provider:
-    """An engine that continues ``prompt``, one forward pass a prefix."""
+def provider_of(engine: Engine, prompt: Sequence[int], run: Hashable = None) -> Provider:
+    """An engine that continues ``prompt``, one batch a step; ``run`` names the question."""
     start = tuple(prompt)
 
-    def rows(prefixes: tuple[Ids, ...]) -> list[ArrayLike]:
-        return [
-            engine.forward(
-                (*start, *prefix), prompt_length=len(start), capture=Capture(attention=False)
-            ).logits
-            for prefix in prefixes
-        ]
+    def rows(prefixes: tuple[Ids, ...]) -> Sequence[ArrayLike]:
+        texts = [(*start, *prefix) for prefix in prefixes]
+        return list(engine.next_logits(texts, prompt_length=len(start), run=run))
 
     return rows
+
+
+def run_of(prompt: Sequence[int], settings: BeamSettings, end_ids: Sequence[int]) -> Hashable:
+    """What decides which prefixes a search reads, step by step: its name for the engine.
+
+    Neither the length penalty nor the stopping rule is of it, so searches that differ in these
+    alone share what they read.
+    """
+    return "beam", tuple(prompt), settings.width, tuple(end_ids)
 
 
 def beam_search(
@@ -154,7 +158,7 @@ def beam_search(
     """:func:`search` on an engine. Raises Fault for a prompt that is empty or too long."""
     check_prompt(engine.info, len(prompt_ids))
     return search(
-        provider_of(engine, prompt_ids),
+        provider_of(engine, prompt_ids, run_of(prompt_ids, settings, engine.info.end_ids)),
         settings,
         engine.info.end_ids,
         prompt=prompt_ids,

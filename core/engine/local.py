@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from core.engine.arrays import arrays_of, numpy_of
+from core.engine.batch import Batches
 from core.engine.cost import fitting_capture
 from core.engine.inside import listening, skipping
 from core.engine.memory import ByteLRU, Ids, PrefixCache
@@ -28,6 +29,11 @@ from core.tokens import Vocabulary
 from core.trace import Capture, Edit, Forward
 
 PLAIN: Final = Capture(attention=False)
+
+
+def _check_prompt_length(path: Ids, prompt_length: int | None) -> None:
+    if prompt_length is not None and not 1 <= prompt_length <= len(path):
+        raise ValueError(f"prompt_length must be 1 … {len(path)}, not {prompt_length}")
 
 
 class LocalEngine(Probes):
@@ -56,8 +62,18 @@ class LocalEngine(Probes):
         self._parts = parts
         instrument(self._model, parts)
         self._lock = threading.Lock()
-        self._memo: ByteLRU[tuple[tuple[int, Edit], Ids, Capture], Forward] = ByteLRU(memo)
-        self._prefixes = PrefixCache(kv)
+        share = memo // 8
+        self._memo: ByteLRU[tuple[tuple[int, Edit], Ids, Capture], Forward] = ByteLRU(memo - share)
+        self._prefixes = PrefixCache(kv // 2)
+        self._batches = Batches(
+            self._model,
+            self._info,
+            self._lock,
+            single=self._logits_of,
+            cache_of=self._cache_of,
+            stack_bytes=kv // 2,
+            answer_bytes=share,
+        )
 
     @property
     def info(self) -> ModelInfo:
@@ -69,8 +85,8 @@ class LocalEngine(Probes):
 
     @property
     def bytes_remembered(self) -> int:
-        """Forwards and KV caches now held, in bytes."""
-        return self._memo.used + self._prefixes.used
+        """Forwards, logits of batches and KV caches now held, in bytes."""
+        return self._memo.used + self._prefixes.used + self._batches.used
 
     def forward(
         self,
@@ -81,9 +97,8 @@ class LocalEngine(Probes):
         edit: Edit = Edit(),
     ) -> Forward:
         path = self._checked(ids)
+        _check_prompt_length(path, prompt_length)
         prompt = len(path) if prompt_length is None else prompt_length
-        if not 1 <= prompt <= len(path):
-            raise ValueError(f"prompt_length must be 1 … {len(path)}, not {prompt}")
         start = 0 if prompt == len(path) else len(path) - 1
         capture = fitting_capture(self._info, start, len(path), capture)
         key = ((prompt, edit), path, capture)
@@ -107,8 +122,35 @@ class LocalEngine(Probes):
         prompt_length: int | None = None,
         run: Hashable = None,
     ) -> Float[np.ndarray, "batch vocabulary"]:
-        rows = [self.forward(ids, prompt_length=prompt_length, capture=PLAIN) for ids in prefixes]
-        return np.stack([row.logits for row in rows])
+        paths = [self._checked(ids) for ids in prefixes]
+        for path in paths:
+            _check_prompt_length(path, prompt_length)
+        place = {path: index for index, path in enumerate(dict.fromkeys(paths))}
+        if not place:
+            return np.zeros((0, self._info.vocabulary), dtype=np.float32)
+        rows = self._batches.read(tuple(place), prompt_length, run)
+        if len(place) == len(paths):
+            return rows
+        if len(place) == 1:
+            return np.broadcast_to(rows[0], (len(paths), rows.shape[1]))
+        return rows[[place[path] for path in paths]]
+
+    def _logits_of(self, path: Ids, prompt: int) -> Float[np.ndarray, " vocabulary"]:
+        """Next-token logits of one text, whatever else was captured when it was read."""
+        for capture in (PLAIN, Capture()):
+            found = self._memo.get(((prompt, Edit()), path, capture))
+            if found is not None:
+                return found.logits
+        return self.forward(path, prompt_length=prompt, capture=PLAIN).logits
+
+    def _cache_of(self, path: Ids, prompt: int) -> DynamicCache:
+        """Keys and values of one text, read as a run reads it; they must not be written to."""
+        route = (prompt, Edit())
+        with self._lock, torch.inference_mode():
+            known, cache = self._caught_up(path, route)
+            if known < len(path):
+                self._prefixes.store(route, path, cache)
+        return cache
 
     def _checked(self, ids: Sequence[int]) -> Ids:
         path = tuple(map(int, ids))
@@ -116,9 +158,9 @@ class LocalEngine(Probes):
             raise Fault("empty_prompt")
         if len(path) > self._info.context:
             raise Fault("context_full", tokens=len(path), limit=self._info.context)
-        wrong = [i for i in path if not 0 <= i < self._info.vocabulary]
-        if wrong:
-            raise Fault("unknown_token", id=wrong[0], limit=self._info.vocabulary - 1)
+        if min(path) < 0 or max(path) >= self._info.vocabulary:
+            wrong = next(i for i in path if not 0 <= i < self._info.vocabulary)
+            raise Fault("unknown_token", id=wrong, limit=self._info.vocabulary - 1)
         return path
 
     def _check_edit(self, edit: Edit, capture: Capture) -> None:

@@ -86,7 +86,7 @@ def _has_state(layer: Any) -> bool:
     return hasattr(layer, "conv_states")
 
 
-def _layers(cache: DynamicCache) -> list[Any]:
+def layers_of(cache: DynamicCache) -> list[Any]:
     """Those of attention share the fields ``keys`` and ``values``, whatever their class."""
     return list(cache.layers)
 
@@ -97,10 +97,10 @@ def cut(cache: DynamicCache, length: int) -> DynamicCache | None:
     ``None`` where that is gone: a sliding window has dropped its oldest positions, and a state
     has no way back.
     """
-    if any(_has_state(layer) for layer in _layers(cache)):
+    if any(_has_state(layer) for layer in layers_of(cache)):
         return None
     twin = fork(cache)
-    for layer in _layers(twin):
+    for layer in layers_of(twin):
         if layer.keys is None or layer.keys.shape[-2] != layer.get_seq_length():
             return None
         layer.keys = layer.keys[..., :length, :]
@@ -112,7 +112,7 @@ def cut(cache: DynamicCache, length: int) -> DynamicCache | None:
 
 def cache_bytes(cache: DynamicCache) -> int:
     """Bytes of the keys, values and states held."""
-    return sum(tensor.nbytes for layer in _layers(cache) for tensor in _tensors(layer))
+    return sum(tensor.nbytes for layer in layers_of(cache) for tensor in _tensors(layer))
 
 
 def _tensors(layer: Any) -> list[Tensor]:
@@ -165,7 +165,7 @@ class PrefixCache:
     def store(self, route: Route, ids: Ids, cache: DynamicCache) -> None:
         """Remember ``cache``; shorter paths that can be cut out of it are forgotten."""
         self._items.put((route, ids), cache, cache_bytes(cache))
-        if all(_whole(layer, len(ids)) for layer in _layers(cache)):
+        if all(_whole(layer, len(ids)) for layer in layers_of(cache)):
             for path in self._items.known():
                 shorter = path[0] == route and len(path[1]) < len(ids)
                 if shorter and ids[: len(path[1])] == path[1]:
