@@ -1,0 +1,282 @@
+"""The searches of the Beam search page: what is asked, and answers that all readers share.
+
+A search is kept with the rules of its first reader. Which beams live does not depend on the
+length penalty, the stopping rule or n-best, so for others of these it is played again
+(``core.decode.replay``) instead of run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from core.beam_records import BeamSearch, BeamStep
+from core.decode import BeamRun, Exhaustive, exhaustive, provider_of, replay
+from core.decode.beam_replay import Verdict
+from core.engine.cost import check_prompt
+from core.engine.memory import ByteLRU
+from core.engine.protocol import Engine
+from core.engine.toy import ToyEngine
+from core.engine.toy_table import ToyTable
+from core.settings import BeamSettings
+from core.trace import Capture
+from ui import state
+from ui.beam_table import table_of
+from ui.context import Context
+
+SEARCH_BYTES: Final = 64_000_000
+PER_CANDIDATE: Final = 400
+"""Bytes of a candidate with its record, measured; a hypothesis holds less for each token."""
+MOST_BEAMS: Final = 16
+FREE: Final = 512
+"""Forward passes (at most) that a search makes without being asked to."""
+LONG_PROMPT: Final = 1000
+PROMPT_OF_TABLE: Final = 200
+"""Characters of a prompt that a table is shown; it answers the same after any."""
+_STOPPED: Final = "beam_stopped"
+_WANTED: Final = "beam_wanted"
+OnStep = Callable[[BeamRun, BeamStep], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Who is searched: the model of the run, or a table in its place."""
+
+    engine: Engine
+    prompt: tuple[int, ...]
+    table: ToyTable | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return state.number(self.engine), self.prompt
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A search under the rules of the page, and how they relate to those it was made with."""
+
+    search: BeamSearch
+    stored: BeamSearch
+    verdict: Verdict | None
+    """``None``: it was run with just these rules."""
+
+
+@st.cache_resource(show_spinner=False)
+def _searches() -> ByteLRU[Any, BeamSearch]:
+    return ByteLRU(SEARCH_BYTES)
+
+
+@st.cache_resource(show_spinner=False)
+def _halves() -> ByteLRU[Any, Any]:
+    """Searches that were stopped or interrupted, as (state, steps)."""
+    return ByteLRU(SEARCH_BYTES)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _table_engine(text: str) -> ToyEngine:
+    return ToyEngine(table_of(text), name="toy")
+
+
+def source_of(context: Context | None) -> Source | None:
+    """What the page searches; ``None`` while there is no run and no table.
+
+    Raises Fault for a table that cannot be read.
+    """
+    here = state.place()
+    text = here.view.table
+    if text:
+        engine = _table_engine(text)
+        prompt = engine.vocabulary.encode(here.spec.prompt[:PROMPT_OF_TABLE], literal=True).ids
+        return Source(engine, prompt or engine.vocabulary.encode("…").ids, table_of(text))
+    if context is None:
+        return None
+    return Source(context.engine, tuple(token.id for token in context.generation.prompt))
+
+
+def settings_of() -> BeamSettings:
+    """The search that the page asks for. Raises Fault for values that do not go together."""
+    view, own = state.place().view, state.place().spec.settings
+    width = min(view.beams, MOST_BEAMS)
+    return BeamSettings(
+        width=width,
+        length_penalty=view.alpha,
+        stop="full" if view.rule == "full" else "best",
+        nbest=min(view.nbest, width) or None,
+        max_new=own.max_new,
+        kind="sampled" if view.kind == "sampled" else "diverse" if view.kind else "plain",
+        temperature=own.temperature or 1.0,
+        seed=own.seed,
+        groups=view.groups,
+        diversity=view.diversity,
+    )
+
+
+def greedy_of(settings: BeamSettings) -> BeamSettings:
+    """The beam of one with the same limit."""
+    return BeamSettings(width=1, max_new=settings.max_new)
+
+
+def question(source: Source, settings: BeamSettings) -> tuple[Any, ...]:
+    """The key of a search in the memo: all that decides which beams live."""
+    same = replace(settings, length_penalty=0.0, stop="best", nbest=None)
+    plain = BeamSettings(width=same.width, max_new=same.max_new)
+    if settings.kind == "sampled":
+        plain = replace(plain, kind="sampled", temperature=same.temperature, seed=same.seed)
+    if settings.kind == "diverse":
+        plain = replace(plain, kind="diverse", groups=same.groups, diversity=same.diversity)
+    return *source.key, plain
+
+
+def most_forwards(settings: BeamSettings) -> int:
+    return 1 + (settings.max_new - 1) * settings.width
+
+
+def must_ask(source: Source, settings: BeamSettings) -> bool:
+    """Whether the search is so long that the reader has to want it, and has not said so."""
+    key = question(source, settings)
+    known = _searches().get(key) is not None or _halves().get(key) is not None
+    long = most_forwards(settings) > FREE or len(source.prompt) > LONG_PROMPT
+    return long and source.table is None and not known and st.session_state.get(_WANTED) != key
+
+
+def want(source: Source, settings: BeamSettings) -> None:
+    st.session_state[_WANTED] = question(source, settings)
+
+
+def stop(source: Source, settings: BeamSettings) -> None:
+    """The reader stops this search; what it has found so far stays."""
+    st.session_state[_STOPPED] = question(source, settings)
+
+
+def go_on() -> None:
+    st.session_state.pop(_STOPPED, None)
+
+
+def run_anew(source: Source, settings: BeamSettings) -> None:
+    """Have the search made with just these rules, whatever is stored."""
+    st.session_state["beam_anew"] = (question(source, settings), settings)
+
+
+def stopped(source: Source, settings: BeamSettings) -> bool:
+    """Whether the reader stopped this search, and has not had it go on."""
+    return bool(st.session_state.get(_STOPPED) == question(source, settings))
+
+
+def answer(source: Source, settings: BeamSettings, on_step: OnStep | None = None) -> Answer | None:
+    """The search, run if nobody has yet; ``None`` if it was stopped before its first step.
+
+    Raises Fault. Streamlit interrupts it between two steps when the reader clicks.
+    """
+    key = question(source, settings)
+    anew = st.session_state.get("beam_anew") == (key, settings)
+    stored = _searches().get(key)
+    if stopped(source, settings) and (anew or stored is None):
+        cut = _cut(source, settings)
+        return None if cut is None else Answer(cut, cut, None)
+    if stored is None or anew:
+        stored = _run(source, settings, on_step)
+        _searches().put(key, stored, _size(stored))
+        _halves().drop(key)
+        st.session_state.pop("beam_anew", None)
+    if stored.settings == settings:
+        return Answer(stored, stored, None)
+    found = replay(stored, _as_stored(settings, stored))
+    return Answer(found.search, stored, found.verdict)
+
+
+def greedy_answer(
+    source: Source, settings: BeamSettings, on_step: OnStep | None = None
+) -> BeamSearch | None:
+    """Greedy decoding of the same question, run by itself; ``None`` if the reader stopped."""
+    alone = greedy_of(settings)
+    key = question(source, alone)
+    found = _searches().get(key)
+    if found is None:
+        if stopped(source, settings):
+            return None
+        found = _run(source, alone, on_step)
+        _searches().put(key, found, _size(found))
+    return replay(found, replace(alone, length_penalty=settings.length_penalty)).search
+
+
+def exhaustive_answer(source: Source, settings: BeamSettings) -> tuple[Exhaustive, float] | None:
+    """Every text of a table and the milliseconds it took; ``None`` for a model. Raises Fault."""
+    if source.table is None:
+        return None
+    began = time.perf_counter()
+    plain = BeamSettings(width=1, length_penalty=settings.length_penalty, max_new=settings.max_new)
+    provider = provider_of(source.engine, source.prompt)
+    found = exhaustive(provider, plain, source.engine.info.end_ids)
+    return found, (time.perf_counter() - began) * 1000
+
+
+def _as_stored(settings: BeamSettings, stored: BeamSearch) -> BeamSettings:
+    """The page's rules with the stored search's other fields, which mean nothing to it."""
+    return replace(
+        stored.settings,
+        length_penalty=settings.length_penalty,
+        stop=settings.stop,
+        nbest=settings.nbest,
+    )
+
+
+def _fresh(source: Source, settings: BeamSettings) -> BeamRun:
+    info = source.engine.info
+    return BeamRun(settings, info.end_ids, prompt=source.prompt, context=info.context)
+
+
+def _resumed(source: Source, settings: BeamSettings) -> BeamRun:
+    """The run where it was interrupted, if it had these rules; else from the start."""
+    run = _fresh(source, settings)
+    held = _halves().get(question(source, settings))
+    if held is not None and held[0] == settings:
+        _, run.state, run.steps = held
+    return run
+
+
+def _cut(source: Source, settings: BeamSettings) -> BeamSearch | None:
+    """What a stopped search has found, under the rules of the page."""
+    held = _halves().get(question(source, settings))
+    if held is None:
+        return None
+    run = _fresh(source, held[0])
+    _, run.state, run.steps = held
+    run.cut()
+    return replay(run.result(), _as_stored(settings, run.result())).search
+
+
+def _run(source: Source, settings: BeamSettings, on_step: OnStep | None) -> BeamSearch:
+    check_prompt(source.engine.info, len(source.prompt))
+    run, key = _resumed(source, settings), question(source, settings)
+    provider = provider_of(source.engine, source.prompt)
+    while run.wanted:
+        # A cancel point: Streamlit stops an outdated script at the next touch of its state.
+        st.session_state.get(_STOPPED)
+        began = time.perf_counter()
+        rows = provider(run.wanted)
+        step = run.advance(rows, (time.perf_counter() - began) * 1000)
+        held = (settings, run.state, run.steps)
+        _halves().put(key, held, PER_CANDIDATE * sum(len(s.candidates) for s in run.steps))
+        if on_step is not None:
+            on_step(run, step)
+    return run.result()
+
+
+def _size(search: BeamSearch) -> int:
+    return 2000 + PER_CANDIDATE * sum(len(step.candidates) for step in search.steps)
+
+
+def logits_after(source: Source, generated: tuple[int, ...]) -> Float[np.ndarray, " vocabulary"]:
+    """The logits after the prompt and ``generated``, from the engine's own memory. Raises Fault."""
+    forward = source.engine.forward(
+        (*source.prompt, *generated),
+        prompt_length=len(source.prompt),
+        capture=Capture(attention=False),
+    )
+    return forward.logits

@@ -1,0 +1,259 @@
+"""The parts of the Beam search page."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import streamlit as st
+
+from core.beam_records import BeamSearch, BeamStep, Node
+from core.cli.beams import search_record
+from core.decode import BeamRun
+from core.engine.toy_classics import CLASSICS
+from core.faults import Fault, NotReady
+from core.settings import BeamSettings
+from ui import beam, state
+from ui import beam_controls as controls
+from ui.beam import Answer, Source
+from ui.components.beam import beam as beam_tree
+from ui.context import Context
+from ui.figures import beam_words as words
+from ui.figures.beam import beam_data, greedy_in
+from ui.i18n import Catalog
+
+PATIENCE: Final = 0.4
+"""Seconds after which a search shows its progress."""
+_CONTINUE: Final = "beam_continue"
+GENERATE: Final = "pages/6_Generate.py"
+
+
+def draw(t: Catalog, context: Context | None) -> None:
+    """The whole page; without a run, what a table can show."""
+    controls.picker(t)
+    table = state.place().view.table
+    if table and table not in CLASSICS:
+        controls.editor(t)
+    controls.settings(t)
+    try:
+        source, settings = beam.source_of(context), beam.settings_of()
+    except Fault as fault:
+        st.error(t.fault(fault))
+        return
+    if source is None:
+        return
+    st.caption(controls.end_sentence(source.engine, settings.max_new, t))
+    if table in CLASSICS:
+        controls.lesson(table, source.engine.vocabulary, t)
+    try:
+        _searched(source, settings, t)
+    except NotReady:
+        st.info(t("beam_search.model_not_ready"))
+    except Fault as fault:
+        st.error(t.fault(fault))
+    if source.table is not None:
+        _table(source, table, t)
+
+
+def _searched(source: Source, settings: BeamSettings, t: Catalog) -> None:
+    if beam.must_ask(source, settings):
+        n = f"{beam.most_forwards(settings):,}"
+        st.info(t("beam_search.ask_first", n=n, tokens=f"{len(source.prompt):,}"))
+        st.button(
+            t("beam_search.ask_run"),
+            key="beam_ask",
+            on_click=beam.want,
+            args=(source, settings),
+            type="primary",
+            icon=":material/play_arrow:",
+        )
+        return
+    progress = _Progress(source, settings, t)
+    found = beam.answer(source, settings, progress.tell)
+    greedy = beam.greedy_answer(source, settings, progress.tell) if found else None
+    progress.done()
+    if beam.stopped(source, settings) and (found is None or found.search.stop == "user"):
+        _stopped(found, t)
+    if found is None:
+        return
+    _carry_on(found.search)
+    if found.verdict is not None:
+        _verdict(found, source, settings, t)
+    if found.search.steps:
+        _tree(found.search, greedy, source, t)
+        _cost(found.search, greedy, source, settings, t)
+        _candidates(found.search, source, t)
+
+
+class _Progress:
+    """How far a search is, and a button that stops it, once it takes noticeably long."""
+
+    def __init__(self, source: Source, settings: BeamSettings, t: Catalog) -> None:
+        self._t, self._question = t, (source, settings)
+        self._slot = st.empty()
+        self._began = time.monotonic()
+        self._bar: Any = None
+        self._forwards = 0
+
+    def tell(self, run: BeamRun, step: BeamStep) -> None:
+        self._forwards += step.beams
+        if time.monotonic() - self._began < PATIENCE:
+            return
+        t, limit = self._t, run.question.limit
+        if self._bar is None:
+            with self._slot.container(horizontal=True, vertical_alignment="center"):
+                self._bar = st.progress(0.0, t("beam_search.computing_start"))
+                st.button(
+                    t("beam_search.stop_button"),
+                    key="beam_stop_button",
+                    icon=":material/stop:",
+                    on_click=beam.stop,
+                    args=self._question,
+                )
+        text = t(
+            "beam_search.computing",
+            step=step.index + 1,
+            steps=limit,
+            beams=step.beams,
+            forwards=self._forwards,
+        )
+        self._bar.progress((step.index + 1) / limit, text)
+
+    def done(self) -> None:
+        self._slot.empty()
+
+
+def _stopped(found: Answer | None, t: Catalog) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        steps = len(found.search.steps) if found else 0
+        st.info(t("beam_search.stopped", n=steps), width="stretch")
+        st.button(
+            t("beam_search.go_on"), key="beam_go_on", on_click=beam.go_on,
+            icon=":material/play_arrow:",
+        )  # fmt: skip
+
+
+def _verdict(found: Answer, source: Source, settings: BeamSettings, t: Catalog) -> None:
+    assert found.verdict is not None
+    sentence = words.verdict_sentence(found.verdict, found.search, found.stored, t)
+    if found.verdict != "further":
+        st.info(sentence, icon=":material/check:")
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.warning(sentence, width="stretch")
+        st.button(
+            t("beam_search.verdict_run"),
+            key="beam_anew_button",
+            on_click=beam.run_anew,
+            args=(source, settings),
+            type="primary",
+        )
+
+
+def node_in(search: BeamSearch) -> Node | None:
+    """The candidate of the link, if the search has it."""
+    step, place = state.place().view.node
+    known = 0 <= step < len(search.steps) and 0 <= place < len(search.steps[step].candidates)
+    return (step, place) if known else None
+
+
+def _tree(search: BeamSearch, greedy: BeamSearch | None, source: Source, t: Catalog) -> None:
+    node, after = node_in(search), None
+    if node is not None and not search.steps[node[0]].candidates[node[1]].is_end:
+        try:
+            after = beam.logits_after(source, search.tokens_at(node))
+        except Fault:
+            after = None  # the card says that it cannot be read now
+    way = greedy_in(search, greedy) if greedy else None
+    data = beam_data(
+        search, way, source.engine.vocabulary, t,
+        node=node, after=after, can_continue=source.table is None,
+    )  # fmt: skip
+    beam_tree(data, heard, key="beam")
+
+
+def heard(event: Mapping[str, Any]) -> None:
+    """What a click in the tree does. The browser is not trusted."""
+    step, place = event.get("step"), event.get("place")
+    if type(step) is not int or type(place) is not int or not -1 <= min(step, place) < 2**20:
+        return
+    if event.get("do") == "node":
+        state.look(node=(step, place) if min(step, place) >= 0 else controls.NONE)
+    elif event.get("do") == "continue":
+        st.session_state[_CONTINUE] = (step, place)
+
+
+def _carry_on(search: BeamSearch) -> None:
+    """Open Generate at a node of the tree, if that was asked for."""
+    wanted = st.session_state.pop(_CONTINUE, None)
+    if wanted is None or state.place().view.table:
+        return
+    step, place = wanted
+    if 0 <= step < len(search.steps) and 0 <= place < len(search.steps[step].candidates):
+        tokens = search.tokens_at(wanted)
+        state.ask(forced=tuple(enumerate(tokens)))
+        state.look(made=len(tokens), step=len(tokens) - 1, node=wanted)
+        st.switch_page(GENERATE)
+
+
+def _cost(
+    search: BeamSearch,
+    greedy: BeamSearch | None,
+    source: Source,
+    settings: BeamSettings,
+    t: Catalog,
+) -> None:
+    vocabulary = source.engine.vocabulary
+    st.markdown(f"##### {t('beam_search.cost')}")
+    every, sentence = None, None
+    try:
+        every = beam.exhaustive_answer(source, settings)
+    except Fault as fault:
+        sentence = t.fault(fault)
+    rows = words.costs(search, greedy, every, t)
+    st.dataframe(words.cost_table(rows, vocabulary, t), hide_index=True)
+    st.caption(t("beam_search.cost_note"))
+    if every is not None:
+        sentence = words.true_best(search, every[0], vocabulary, t)
+    if sentence:
+        st.info(sentence)
+
+
+def _candidates(search: BeamSearch, source: Source, t: Catalog) -> None:
+    with st.expander(t("beam_search.table_as"), icon=":material/table:"):
+        frame = words.candidates_table(search, source.engine.vocabulary, t)
+        st.dataframe(frame, hide_index=True)
+        st.caption(t("beam_search.table_note", n=len(frame), steps=len(search.steps)))
+        with st.container(horizontal=True):
+            st.download_button(
+                t("beam_search.download_csv"),
+                frame.to_csv(index=False).encode("utf-8-sig"),
+                "beam_search.csv",
+                "text/csv",
+                on_click="ignore",
+            )
+            name = state.place().spec.model if source.table is None else "toy"
+            record = search_record(search, name, source.engine)
+            st.download_button(
+                t("beam_search.download_json"),
+                json.dumps(record, ensure_ascii=False, indent=1).encode(),
+                "beam_search.json",
+                "application/json",
+                on_click="ignore",
+            )
+
+
+def _table(source: Source, table: str, t: Catalog) -> None:
+    assert source.table is not None
+    with st.expander(t("beam_search.editor"), icon=":material/table:", expanded=True):
+        st.dataframe(controls.table_view(source.table, t), hide_index=True)
+        if table in CLASSICS:
+            st.button(
+                t("beam_search.editor_edit"),
+                key="beam_edit",
+                on_click=controls.edit,
+                args=(table,),
+                icon=":material/edit:",
+            )

@@ -1,0 +1,151 @@
+"""A beam search in tables and sentences: what it cost, all its candidates, a classic's lesson."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from core.beam_records import BeamSearch, Hypothesis, Loss
+from core.decode import Exhaustive
+from core.decode.beam_replay import Verdict
+from core.tokens import Vocabulary
+from ui.figures.beam import shown_fate
+from ui.figures.words import signed
+from ui.i18n import Catalog, plain
+
+CLOSE = 1e-9
+"""Scores that differ by less come from the order of a sum, not from another text."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One way of searching, and what it took."""
+
+    name: str
+    forwards: int
+    tokens: int
+    ms: float
+    best: Hypothesis | None
+
+
+def costs(
+    search: BeamSearch,
+    greedy: BeamSearch | None,
+    every: tuple[Exhaustive, float] | None,
+    t: Catalog,
+) -> list[Cost]:
+    """This search beside greedy decoding, and beside trying everything where that was done."""
+
+    def of(name: str, found: BeamSearch) -> Cost:
+        best = found.hypotheses[0] if found.hypotheses else None
+        return Cost(
+            t(f"beam_search.{name}"), found.forwards, found.tokens_evaluated, found.ms, best
+        )
+
+    rows = [of("cost_beam", search)]
+    if greedy is not None:
+        rows.append(of("cost_greedy", greedy))
+    if every is not None:
+        all_, ms = every
+        tokens = len(search.prompt) + all_.forwards - 1
+        best = all_.hypotheses[0] if all_.hypotheses else None
+        rows.append(Cost(t("beam_search.cost_exhaustive"), all_.forwards, tokens, ms, best))
+    return rows
+
+
+def cost_table(rows: Sequence[Cost], vocabulary: Vocabulary, t: Catalog) -> pd.DataFrame:
+    """The costs with the best text of each."""
+
+    def column(key: str) -> str:
+        return t(f"beam_search.{key}")
+
+    best = [row.best for row in rows]
+    return pd.DataFrame(
+        {
+            column("cost_search"): [row.name for row in rows],
+            column("cost_forwards"): [row.forwards for row in rows],
+            column("cost_tokens"): [row.tokens for row in rows],
+            column("cost_ms"): [round(row.ms, 1) for row in rows],
+            column("cost_best"): [
+                vocabulary.text(h.tokens, skip_special=True) if h else "" for h in best
+            ],
+            column("cost_sum"): [signed(h.logprob, 4) if h else "" for h in best],
+            column("cost_score"): [signed(h.score, 4) if h else "" for h in best],
+        }
+    )
+
+
+def true_best(
+    search: BeamSearch, every: Exhaustive, vocabulary: Vocabulary, t: Catalog
+) -> str | None:
+    """Whether the search found the best text that there is, as Markdown."""
+    if not search.hypotheses or not every.hypotheses:
+        return None
+    best, found = every.hypotheses[0], search.hypotheses[0]
+    if found.score >= best.score - CLOSE:
+        return t("beam_search.true_best_found", n=f"{every.texts:,}")
+    return t(
+        "beam_search.true_best_missed",
+        n=f"{every.texts:,}",
+        text=plain(vocabulary.text(best.tokens, skip_special=True)),
+        best=signed(best.score),
+        found=signed(found.score),
+    )
+
+
+def verdict_sentence(verdict: Verdict, search: BeamSearch, stored: BeamSearch, t: Catalog) -> str:
+    """What other rules would have done to the search itself."""
+    alpha = signed(search.settings.length_penalty, 2)
+    n = len(search.steps)
+    return t(f"beam_search.verdict_{verdict}", alpha=alpha, n=n, stored=len(stored.steps))
+
+
+def candidates_table(search: BeamSearch, vocabulary: Vocabulary, t: Catalog) -> pd.DataFrame:
+    """Every candidate of every step, kept or lost; steps and places are counted from 1."""
+    rows = []
+    for index, step in enumerate(search.steps):
+        for place, candidate in enumerate(step.candidates):
+            before = search.tokens_at((index, place))[:-1]
+            rows.append(
+                (
+                    index + 1,
+                    place + 1,
+                    " ".join(map(vocabulary.label, before)),
+                    vocabulary.label(candidate.token),
+                    candidate.token,
+                    candidate.probability,
+                    candidate.logprob,
+                    candidate.score,
+                    t(f"beam_search.fate_{shown_fate(step, place)}"),
+                    *_lost(search, candidate.loss, vocabulary, t),
+                )
+            )
+    names = ("step", "place", "parent", "token", "id", "p", "sum", "score", "fate")
+    names = (*names, "reason", "to", "by")
+    return pd.DataFrame(rows, columns=[t(f"beam_search.col_{name}") for name in names])
+
+
+def _lost(
+    search: BeamSearch, loss: Loss | None, vocabulary: Vocabulary, t: Catalog
+) -> tuple[str, str, float | None]:
+    if loss is None:
+        return "", "", None
+    winner = " ".join(map(vocabulary.label, search.tokens_at(loss.to)))
+    return t(f"beam_search.reason_{loss.reason}"), winner, loss.by
+
+
+def lesson_sentence(
+    name: str, searches: Sequence[BeamSearch], vocabulary: Vocabulary, t: Catalog
+) -> str:
+    """What a classic teaches, with the numbers of its searches, as Markdown."""
+    values: dict[str, object] = {}
+    best = [search.hypotheses[0] for search in searches]
+    for letter, hypothesis in zip("abc", best, strict=False):
+        values[letter] = plain(vocabulary.text(hypothesis.tokens, skip_special=True))
+        values[f"p{letter}"] = f"{math.exp(hypothesis.logprob):.4g}"
+        values[f"s{letter}"] = signed(hypothesis.score)
+    values["factor"] = f"{math.exp(best[1].logprob - best[0].logprob):.2g}"
+    return t(f"beam_search.lesson_{name}", **values)
