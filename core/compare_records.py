@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, get_args
 
 from core.beam_records import BeamSearch
 from core.faults import Fault
@@ -12,6 +12,8 @@ from core.trace import Choice, Stop
 
 Dice = Literal["same", "own"]
 """The random numbers of the columns: of each step, one number for all, or one for each."""
+DICE: Final[tuple[Dice, ...]] = get_args(Dice)
+MAX_SAMPLES: Final = 100
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Question:
-    """What is compared. Equal questions give equal answers; only the times differ."""
+    """What is compared. Equal questions give equal answers; only the times differ.
+
+    Raises Fault for a number of texts or tokens that is not legal.
+    """
 
     prompt: str
     model: str
@@ -36,6 +41,14 @@ class Question:
     max_new: int = 24
     literal: bool = False
     chat: bool = False
+
+    def __post_init__(self) -> None:
+        if self.dice not in DICE:
+            raise Fault("unknown_dice", value=self.dice, allowed=", ".join(DICE))
+        if not 1 <= self.samples <= MAX_SAMPLES:
+            name, high = "samples", MAX_SAMPLES
+            raise Fault("setting_out_of_range", name=name, value=self.samples, low=1, high=high)
+        Settings(max_new=self.max_new)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ class Parser(argparse.ArgumentParser):
         """As in argparse, whose older versions read ``--top-k=--`` as an empty list."""
         typed = super().parse_args(*args, **kwargs)
         for name, value in vars(typed).items():
-            if isinstance(value, list) and name != "force":
+            many = name in ("force", "column")
+            if isinstance(value, list) and not (many and all(isinstance(v, str) for v in value)):
                 self.error(f"--{name.replace('_', '-')} needs a value")
         return typed
 
@@ -50,6 +51,7 @@ def parser() -> Parser:
     _run(commands.add_parser("run", help="continue a prompt, step by step", allow_abbrev=False))
     _choose(commands.add_parser("choose", help="the filters on typed numbers", allow_abbrev=False))
     _inspect(commands.add_parser("inspect", help="look inside one step", allow_abbrev=False))
+    _compare(commands.add_parser("compare", help="strategies side by side", allow_abbrev=False))
     return top
 
 
@@ -81,6 +83,30 @@ def _prompt(command: argparse.ArgumentParser) -> None:
         "--literal", action="store_true", help="read control strings in the prompt as plain text"
     )
     command.add_argument("--chat", action="store_true", help="apply the model's chat template")
+
+
+def _compare(command: argparse.ArgumentParser) -> None:
+    _prompt(command)
+    command.add_argument(
+        "--column",
+        metavar="STRATEGY",
+        action="append",
+        help='a strategy, such as greedy, beam,beams=8 or "sample,top_p=0.9,seed=1"; up to 12',
+    )
+    command.add_argument(
+        "--sweep",
+        metavar="NAME:LOW:HIGH:COUNT",
+        help="one strategy with each value of a parameter instead, such as temperature:0:2:9",
+    )
+    command.add_argument("--samples", metavar="N", help="texts of each strategy that throws dice")
+    command.add_argument(
+        "--dice",
+        metavar="same|own",
+        help="random numbers for all strategies alike, or for each its own (default: same, "
+        "unless the strategies name different seeds)",
+    )
+    command.add_argument("--max-new", metavar="N", help="stop after N new tokens (default: 24)")
+    _json(command)
 
 
 def _inspect(command: argparse.ArgumentParser) -> None:

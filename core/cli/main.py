@@ -7,7 +7,7 @@ import errno
 import sys
 from collections.abc import Callable, Sequence
 
-from core.cli import arguments, commands
+from core.cli import arguments, commands, compare
 from core.cli.inspect import inspect
 from core.cli.output import any_terminal, check_screen, say, silence
 from core.faults import Fault
@@ -19,6 +19,7 @@ COMMANDS: dict[str, Command] = {
     "models": commands.models,
     "run": commands.run,
     "choose": commands.choose,
+    "compare": compare.run,
     "inspect": inspect,
 }
 

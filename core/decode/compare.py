@@ -16,12 +16,13 @@ import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
-from core.compare_records import Comparison, Question
+from core.compare_records import Column, Comparison, Question
 from core.decode.generate import Stopped
 from core.decode.lanes import AnyLane, Ids, Track
 from core.decode.parting import parted
@@ -29,30 +30,39 @@ from core.engine.protocol import Engine
 from core.faults import Fault
 from core.settings import MAX_SEED, BeamSettings, Settings
 
-__all__ = ["MOST_ROWS", "compare", "seed_of", "texts_of"]
+__all__ = ["MOST_ROWS", "UNREAD", "compare", "seed_of", "texts_of"]
 
 Engines = Mapping[str, "Engine | Fault"]
 """By the names that the question uses; a Fault says why a model is not there."""
 OnTurn = Callable[[Comparison], None]
 Row = Float[np.ndarray, " vocabulary"]
+UNREAD: Final = Column(Settings(strategy="greedy"))
+"""Holds the place of a column that is no strategy."""
 MOST_ROWS: Final = 64
 """Texts of sampling columns written at a time. More samples come in waves: memory stays
 bounded, and a reader who stops waits for one turn of these only."""
 
 
 def compare(
-    engines: Engines, question: Question, *, on_turn: OnTurn | None = None
+    engines: Engines,
+    question: Question,
+    *,
+    failed: Mapping[int, Fault] = MappingProxyType({}),
+    on_turn: OnTurn | None = None,
 ) -> Iterator[Comparison]:
     """The comparison after each turn, in which every unfinished text gets one token.
 
     A column that fails, for its settings or for its model, holds its Fault, and the others go
-    on; nothing is raised. Whoever has enough stops iterating, or raises :class:`Stopped` from
-    ``on_turn`` or into the generator: then one more comparison comes, with all that is there
-    and ``cancelled``. Raises Fault for a question without columns.
+    on; nothing is raised. ``failed`` are columns whose line could not even be read, by place:
+    they only hold their place, such as ``UNREAD``.
+
+    Whoever has enough stops iterating, or raises :class:`Stopped` from ``on_turn`` or into the
+    generator: then one more comparison comes, with all that is there, ``cancelled``. Raises
+    Fault for a question without columns.
     """
     if not question.columns:
         raise Fault("no_columns")
-    return _turns(Lockstep(engines, question), on_turn)
+    return _turns(Lockstep(engines, question, failed), on_turn)
 
 
 def _turns(run: Lockstep, on_turn: OnTurn | None) -> Iterator[Comparison]:
@@ -105,13 +115,13 @@ def _derived(seed: int, what: str, number: int) -> int:
 class Lockstep:
     """A comparison between two turns."""
 
-    def __init__(self, engines: Engines, question: Question) -> None:
+    def __init__(self, engines: Engines, question: Question, failed: Mapping[int, Fault]) -> None:
         self.question = question
         self.tracks = [
             Track(
                 column,
                 question,
-                _found(engines, column.model or question.model),
+                failed.get(place) or _found(engines, column.model or question.model),
                 [seed_of(question, place, s) for s in range(texts_of(question, place))],
             )
             for place, column in enumerate(question.columns)

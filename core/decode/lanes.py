@@ -18,6 +18,8 @@ from core.decode.beam import BeamRun
 from core.decode.choose import choose
 from core.decode.generate import stop_reason
 from core.decode.measure import checked, entropy, probabilities, rank
+from core.decode.past import Past
+from core.decode.rules import rules_for
 from core.engine.cost import check_prompt
 from core.engine.protocol import Engine
 from core.faults import Fault
@@ -30,10 +32,11 @@ Row = Float[np.ndarray, " vocabulary"]
 
 
 class Lane:
-    """One text, a token at a time."""
+    """One text, a token at a time. Raises Fault for a pattern that is not understood."""
 
     def __init__(self, settings: Settings, engine: Engine, prompt: Ids, sample: int) -> None:
         self.settings = settings
+        self._rules = rules_for(settings, engine.vocabulary)
         self.text = Text(sample, (), None)
         self.ids: Ids = ()
         self.leads = sample == 0
@@ -48,12 +51,26 @@ class Lane:
         return (self.ids,)
 
     def choice(self, row: Row, ids: Ids, *, with_stages: bool = False) -> Choice:
-        """What these settings choose after ``ids``. Raises Fault as ``choose``."""
-        return choose(row, self.settings, step=len(ids), with_stages=with_stages)
+        """What these settings choose after the generated ``ids``. Raises Fault as ``choose``."""
+        return choose(
+            row,
+            self.settings,
+            step=len(ids),
+            past=Past((*self._prompt, *ids), len(self._prompt)),
+            rules=self._rules,
+            with_stages=with_stages,
+        )
 
     def take(self, rows: Sequence[Row]) -> None:
         """Write the token that ``rows`` [1, V] lead to. Raises Fault as ``choose``."""
-        chosen = self.choice(rows[0], self.ids)
+        try:
+            chosen = self.choice(rows[0], self.ids)
+        except Fault as fault:
+            # As in a run: what was written stays, and with nothing written the column fails.
+            if fault.code != "no_token_left" or not self.ids:
+                raise
+            self.text = replace(self.text, stop="no_token_left")
+            return
         self.ids = (*self.ids, chosen.id)
         stop = stop_reason(self._info, self.settings, len(self._prompt), self.ids)
         self.text = Text(self.text.sample, (*self.text.choices, chosen), stop)

@@ -51,7 +51,7 @@ def parted(
     """
     together: dict[Ids, list[Track]] = defaultdict(list)
     for track, before in starts:
-        if track.fault is None:
+        if track.fault is None and len(track.texts[0].ids) > len(before):
             together[before].append(track)
     places = {id(track): place for place, track in enumerate(tracks)}
     for before, group in together.items():
