@@ -5,6 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.trace import StepTrace
+from ui.branches_panel import branches_panel
+from ui.chance import chance, of_step
 from ui.components.candidates import candidates
 from ui.context import Context
 from ui.figures.candidates import candidates_data
@@ -22,12 +24,14 @@ def body(context: Context) -> None:
     with left:
         data = candidates_data(step, context.spec.settings, context.vocabulary, t)
         candidates(data, context.act("candidates"), key="candidates")
+        chance(of_step(context, step), t)
     with right:
         st.markdown(f"##### {t('generate.text')}", help=t("generate.text_help"))
         st.code(context.vocabulary.text(run.ids, skip_special=True), language=None, wrap_lines=True)
         st.text(stop_sentence(run, labels[-1], t))
         _figures(context, step)
         _steps(context, step, labels)
+    branches_panel(context)
     st.markdown(f"##### {t('generate.chain')}\n\n{t('generate.chain_text')}")
     st.latex(chain_latex(run))
     st.dataframe(chain_table(run, labels, t), hide_index=True)

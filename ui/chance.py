@@ -10,8 +10,9 @@ import streamlit as st
 
 from core.decode.draws import Draws, chi_square, draws
 from core.settings import Settings
-from core.trace import Choice
+from core.trace import Choice, StepTrace
 from ui import state
+from ui.context import Context
 from ui.figures.chance import draws_alt, draws_chart, draws_table, p_text, verdict
 from ui.i18n import Catalog
 from ui.view import DRAWS, ROUNDS_CAP
@@ -27,6 +28,11 @@ class Throw:
     settings: Settings
     step: int
     label: Callable[[int], str]
+
+
+def of_step(context: Context, step: StepTrace) -> Throw:
+    """The dice of a step of the run."""
+    return Throw(step.choice, context.spec.settings, step.index, context.vocabulary.label)
 
 
 def chance(throw: Throw, t: Catalog) -> None:
