@@ -1,11 +1,8 @@
 """From the scores of one step to a choice; or the same with numbers typed by hand."""
 
-from dataclasses import replace
-
 import streamlit as st
 
-from core.decode import choose
-from ui import own
+from ui import own, state
 from ui.components.stages import stages
 from ui.context import Context
 from ui.figures.stages import MOST_ROWS, Scene, csv_of, probability_columns, stages_table
@@ -14,18 +11,27 @@ from ui.i18n import Catalog
 
 
 def body(context: Context) -> None:
-    t, spec = context.t, context.spec
-    typed = own.fields(t) if (wanted := own.mode(t)) else None
-    if typed:
-        settings = replace(spec.settings, forced=())
-        choice = choose(typed.logits, settings, step=0)
-        scene = Scene(typed.logits, choice, settings, 0, typed.labels.__getitem__, typed=True)
-        stages(scene, t, None, "", context.act, key="stages")
+    t, step = context.t, context.view
+    if own.mode(t):
+        typed(t)
+    elif step:
+        scene = Scene.of(context.spec.settings, step, context.vocabulary.label)
+        stages(scene, t, context.vocabulary, context.spec.model, context.act, key="stages")
         table(scene, t)
-    elif (step := context.view) and not wanted:
-        label = context.vocabulary.label
-        scene = Scene(step.forward.logits, step.choice, spec.settings, step.index, label)
-        stages(scene, t, context.vocabulary, spec.model, context.act, key="stages")
+
+
+def meanwhile(t: Catalog) -> None:
+    """Typed numbers need no model."""
+    if own.mode(t):
+        typed(t)
+
+
+def typed(t: Catalog) -> None:
+    numbers = own.fields(t)
+    if numbers:
+        own.resting(t)
+        scene = Scene.by_hand(state.place().spec.settings, numbers)
+        stages(scene, t, None, "", state.listener, key="stages")
         table(scene, t)
 
 
@@ -45,4 +51,4 @@ def table(scene: Scene, t: Catalog) -> None:
         )
 
 
-page("probabilities", body)
+page("probabilities", body, meanwhile=meanwhile)

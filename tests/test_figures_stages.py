@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from core.decode import choose
+from core.decode.past import Past
 from core.settings import Settings
 from ui.figures.stages import (
     LABEL_BYTES,
@@ -28,12 +29,19 @@ LABELS = ("a", "=1+1", "<img src=x onerror=alert(1)>", "d")
 def scene(settings=Settings(top_p=0.8), probabilities=(0.5, 0.3, 0.15, 0.05), labels=LABELS):
     logits = np.log(np.array(probabilities))
     choice = choose(logits, settings, step=0)
-    return Scene(logits, choice, settings, 0, labels.__getitem__, typed=True)
+    return Scene(logits, choice, settings, 0, labels.__getitem__)
 
 
 def large(size=5000, settings=Settings(temperature=1.3, top_k=700)):
     logits = np.random.default_rng(7).normal(size=size).astype(np.float32)
-    return Scene(logits, choose(logits, settings, step=3), settings, 3, lambda i: f"t{i}")
+    return Scene(
+        logits,
+        choose(logits, settings, step=3),
+        settings,
+        3,
+        lambda i: f"t{i}",
+        Past((5, 9, 5, 7), 1),
+    )
 
 
 # --- data for the component

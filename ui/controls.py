@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,8 @@ from ui.widgets import show, tell
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 EXAMPLES: Final = Path(__file__).resolve().parent / "examples.toml"
+GROUPS: Final = ((1, "inside"), (5, "decoding"), (9, "engineering"))
+"""The parts of the story: (number of the first page, name)."""
 PROMPT_TYPED: Final = 50_000
 """Characters that the prompt field takes; what the model can read is decided later."""
 
@@ -58,11 +61,19 @@ def page_files() -> tuple[tuple[str, str], ...]:
     return tuple((f"pages/{p.name}", p.stem.split("_", 1)[1].lower()) for p in found)
 
 
+def group_of(address: str) -> str:
+    """The part of the story that a page belongs to, by the number that its file begins with."""
+    number = int(Path(address).stem.split("_")[0])
+    return next(name for first, name in reversed(GROUPS) if number >= first)
+
+
 def _menu(t: Catalog) -> None:
     with st.container(key="menu"):
         st.page_link("app.py", label=t("home.title"))
-        for address, area in page_files():
-            st.page_link(address, label=t(f"{area}.title"))
+        for group, pages in groupby(page_files(), lambda page: group_of(page[0])):
+            st.caption(t(f"frame.group_{group}"))
+            for address, area in pages:
+                st.page_link(address, label=t(f"{area}.title"))
 
 
 @cache

@@ -159,7 +159,8 @@ def _more(settings: Settings, t: Catalog) -> None:
     label = t("frame.more_on", n=count) if count else t("frame.more")
     with st.expander(label, expanded=count > 0, key="more_filters", icon=":material/tune:"):
         for at in range(0, len(MORE), 2):
-            for column, field in zip(st.columns(2), MORE[at : at + 2], strict=False):
+            pair = st.columns(2, vertical_alignment="bottom")
+            for column, field in zip(pair, MORE[at : at + 2], strict=False):
                 with column:
                     _number(field, settings, t)
         st.text_area(
@@ -187,10 +188,11 @@ def banned_of(text: str | None) -> tuple[str, ...]:
 
 
 def pattern_of(text: str | None) -> str:
-    """The pattern typed. Raises Fault where a link could not carry it."""
+    """The pattern typed. Raises Fault where a link could not carry it, or nobody can read it."""
     found = text or ""
     if len(found) > link.PATTERN_CAP:
         raise Fault("pattern_too_long", characters=link.PATTERN_CAP)
+    state.check_rules(Settings(pattern=found))
     return found
 
 
@@ -205,7 +207,7 @@ def _pattern(settings: Settings, t: Catalog) -> None:
     with st.container(horizontal=True, gap="small"):
         for i, example in enumerate(PATTERNS):
             st.button(
-                f"`{example.strip()}`",
+                f"`{example.replace(' ', '␣')}`",
                 key=f"pattern_{i}",
                 help=t(f"frame.pattern_example_{i + 1}"),
                 on_click=_take,

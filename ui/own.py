@@ -11,13 +11,13 @@ from typing import Any, Final, get_args
 import streamlit as st
 
 from core.faults import Fault
-from core.settings import MAX_SEED, STAGE_NAMES
+from core.settings import MAX_SEED, STAGE_NAMES, Settings
 from ui import state
 from ui.i18n import Catalog
 from ui.typed import Kind, Typed, can_rescale, pack, parse, rescaled, unpack
 from ui.view import TEXT_CAP
 
-_OFF: Final = {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None}
+_OFF: Final = {name: getattr(Settings(), name) for name in STAGE_NAMES}
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,13 @@ def fields(t: Catalog) -> Typed | None:
                 on_click=lambda: state.look(own=pack(kind, rescaled(text))),
             )
         return None
+
+
+def resting(t: Catalog) -> None:
+    """Says which stages have no text to look at, where any of them is on."""
+    names = [t(f"probabilities.{name}_term") for name in state.place().spec.settings.processors]
+    if names:
+        st.caption(t("probabilities.own_no_text", names=" · ".join(names)))
 
 
 def _editor(t: Catalog) -> None:

@@ -248,6 +248,13 @@ def controls_in(spec: RunSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(spec.prompt[control.start : control.stop] for control in found))
 
 
+def check_rules(settings: Settings) -> None:
+    """Raises Fault for a pattern that the model, once it can answer, cannot follow."""
+    engine = _answering(place().spec.model)
+    if engine is not None:
+        rules_for(settings, engine.vocabulary)
+
+
 def cost_of(spec: RunSpec) -> tuple[int, Cost] | None:
     """(prompt tokens, what a run to the output limit will hold); ``None`` if nobody can say."""
     engine = _answering(spec.model)

@@ -3,15 +3,16 @@ import { test } from "node:test"
 
 import { prepare } from "../../ui/components/js/decode.js"
 import * as s from "../../ui/components/js/stages.js"
+import { TEXT_NUMBERS, textIds, textScore, textSteps } from "../../ui/components/js/stages_text.js"
 
 const near = (a, b, tolerance = 1e-12) => assert.ok(Math.abs(a - b) <= tolerance, `${a} ≠ ${b}`)
-const OFF = { temperature: 1, top_k: null, top_p: null, min_p: null, order: s.STAGES_ORDER }
+const OFF = { ...s.STAGES_OFF, order: s.STAGES_ORDER.slice(0, 4) }
 const logs = (...ps) => prepare(Float64Array.from(ps, Math.log))
 const dice = (u) => ({ u, forced: null, strategy: "sample" })
 const large = (size) => prepare(Float32Array.from({ length: size }, (_, i) => 12 * Math.sin(i * i) - i / size))
 
 test("every press of an arrow key changes the value, and the ends are legal", () => {
-  for (const name of s.STAGES_ORDER) {
+  for (const name of [...s.STAGES_ORDER, ...TEXT_NUMBERS]) {
     for (const size of [2, 4, 50, 49152, 262144]) {
       const ticks = s.stagesTicks(name, size)
       ticks.forEach((value, i) => {
@@ -31,21 +32,28 @@ test("a value between two ticks finds its neighbour", () => {
 })
 
 test("typed parameters are legal exactly where core/settings.py says so", () => {
-  const legal = { temperature: ["0", "100", "1e-3"], top_k: ["1", "7"], top_p: ["1", "0.001"], min_p: ["0", "1"] }
+  const legal = { temperature: ["0", "100", "1e-3"], top_k: ["1", "7"], top_p: ["1", "0.001"], min_p: ["0", "1"],
+    typical_p: ["1", "0.2"], repetition_penalty: ["0.01", "1", "10"], presence_penalty: ["-10", "0", "10"],
+    frequency_penalty: ["-1.5", "10"], no_repeat_ngram: ["1", "100"] }
   const illegal = {
     temperature: ["-0.1", "101", "", "x", "Infinity", "NaN"],
     top_k: ["0", "2.5", "-1", "", "1e99"],
     top_p: ["0", "1.01", "-1"],
     min_p: ["-0.01", "1.1"],
+    typical_p: ["0", "1.01"],
+    repetition_penalty: ["0", "0.001", "10.1", "-1"],
+    presence_penalty: ["-10.1", "11", ""],
+    frequency_penalty: ["x", "-11"],
+    no_repeat_ngram: ["0", "1.5", "101"],
   }
-  for (const name of s.STAGES_ORDER) {
+  for (const name of Object.keys(legal)) {
     for (const text of legal[name]) assert.equal(s.stagesLegal(name, text), Number(text))
     for (const text of illegal[name]) assert.equal(s.stagesLegal(name, text), null, `${name} ${text}`)
   }
 })
 
 test("moving a stage keeps every name, and stops at the ends", () => {
-  const order = s.STAGES_ORDER
+  const order = OFF.order
   assert.deepEqual(s.stagesMoved(order, "top_p", -1), ["temperature", "top_p", "top_k", "min_p"])
   assert.deepEqual(s.stagesMoved(s.stagesMoved(order, "top_p", -1), "top_p", 1), order)
   assert.equal(s.stagesMoved(order, "temperature", -1), order)
@@ -151,4 +159,116 @@ test("numbers for people", () => {
   assert.equal(s.stagesNumber(-2.5), "−2.50")
   assert.equal(s.stagesNumber(-Infinity), "−∞")
   assert.equal(s.stagesParameter(0.30000000000000004), "0.3")
+})
+
+test("a row of cards is filled evenly, and every row is full", () => {
+  assert.deepEqual(s.stagesSpans(5, 5), [12, 12, 12, 12, 12])
+  assert.deepEqual(s.stagesSpans(5, 3), [30, 30, 20, 20, 20])
+  assert.deepEqual(s.stagesSpans(7, 5), [20, 20, 20, 15, 15, 15, 15])
+  for (let count = 1; count <= 7; count++) {
+    for (const most of [3, 5, 6]) {
+      const spans = s.stagesSpans(count, most)
+      assert.equal(spans.length, count)
+      near(spans.reduce((a, b) => a + b) % 60, 0)
+    }
+  }
+})
+
+test("typical-p stands in the order only while it is on, at its end when it comes", () => {
+  const on = s.stagesWith(OFF, "typical_p", 0.5)
+  assert.deepEqual(on.order, [...OFF.order, "typical_p"])
+  assert.deepEqual(s.stagesWith(on, "typical_p", 0.6).order, on.order)
+  assert.deepEqual(s.stagesWith(on, "typical_p", null), OFF)
+  assert.deepEqual(s.stagesUsual(["typical_p", "top_p", "temperature"]), ["temperature", "top_p", "typical_p"])
+})
+
+test("each stage says whether it is off", () => {
+  for (const [name, value] of Object.entries(s.STAGES_OFF)) assert.ok(s.stagesIsOff(name, value), name)
+  assert.ok(s.stagesIsOff("banned", []))
+  assert.ok(!s.stagesIsOff("banned", ["x"]))
+  assert.ok(!s.stagesIsOff("pattern", "a"))
+  assert.ok(!s.stagesIsOff("repetition_penalty", 1))
+  assert.ok(s.stagesSame(["a", "b"], ["a", "b"]))
+  assert.ok(!s.stagesSame(["a"], ["a", "b"]))
+})
+
+// --- the stages that look at the text
+
+const wide = (...scores) => prepare(Float64Array.from(scores))
+const SENT = { text: [[0, 0], [1, 2], [3, 1]], forbidden: {}, settings: s.STAGES_OFF }
+
+test("penalties by hand: divided above 0, multiplied below, paid once or for each time", () => {
+  assert.equal(textScore("repetition_penalty", 2, 3, 0), 1.5)
+  assert.equal(textScore("repetition_penalty", 2, -3, 0), -6)
+  assert.equal(textScore("presence_penalty", 0.5, 3, 0), 3)
+  assert.equal(textScore("presence_penalty", 0.5, 3, 7), 2.5)
+  assert.equal(textScore("frequency_penalty", 0.5, 3, 4), 1)
+  assert.equal(textScore("frequency_penalty", -0.5, 3, 4), 5)
+  // In the numbers of the model, 32 bits wide, as Python does it.
+  assert.equal(textScore("repetition_penalty", 1.1, Math.fround(17.3), 0), Math.fround(Math.fround(17.3) / Math.fround(1.1)))
+  assert.notEqual(textScore("repetition_penalty", 1.1, 17.3, 0), 17.3 / 1.1)
+})
+
+test("penalties add up in their order, change only what the text has, and reorder the tokens", () => {
+  const raw = wide(4, 3, 2, -1)
+  const settings = { ...OFF, repetition_penalty: 2, presence_penalty: 0.5, frequency_penalty: 0.25 }
+  const text = s.stagesText(raw, settings, SENT)
+  assert.deepEqual([...text.logits], [2, 0.5, 2, -2.75])
+  assert.deepEqual(text.steps.map((step) => [step.name, step.changed, step.forbidden]), [
+    ["repetition_penalty", 3, 0], ["presence_penalty", 2, 0], ["frequency_penalty", 2, 0],
+  ])
+  assert.deepEqual(text.steps[0].moved.map(({ id, before, after }) => [id, before, after]), [[0, 4, 2], [1, 3, 1.5], [3, -1, -2]])
+  const outcome = s.stagesOutcome(raw, settings, dice(0.99), text)
+  assert.deepEqual(Array.from(outcome.result.prepared.order), [0, 2, 1, 3])
+  const row = s.stagesRow(raw, outcome, 1)
+  assert.deepEqual([row.rank, row.logit, row.score, row.by], [2, 3, 0.5, null])
+  const z = [2, 0.5, 2, -2.75].map(Math.exp)
+  near(row.after, z[1] / z.reduce((a, b) => a + b))
+  near(row.model, Math.exp(3) / [4, 3, 2, -1].map(Math.exp).reduce((a, b) => a + b))
+})
+
+test("a forbidden token names the stage that forbade it, and one of the model stays impossible", () => {
+  const raw = wide(3, 2, 1, -Infinity)
+  const settings = { ...OFF, no_repeat_ngram: 2, pattern: "x", top_k: 1 }
+  const sent = { text: [], forbidden: { no_repeat_ngram: [0], pattern: [0, 1, 3] }, settings }
+  const outcome = s.stagesOutcome(raw, settings, dice(0.5), s.stagesText(raw, settings, sent))
+  const by = [0, 1, 2, 3].map((id) => s.stagesRow(raw, outcome, id).by)
+  assert.deepEqual(by, ["no_repeat_ngram", "pattern", null, null])
+  assert.deepEqual([outcome.chosen, outcome.kept], [2, 1])
+  near(outcome.heldByModel, Math.exp(1) / (Math.exp(3) + Math.exp(2) + Math.exp(1)))
+  const others = s.stagesOthers(raw, outcome, [0])
+  assert.deepEqual([others.count, others.kept, others.after], [3, 1, 1])
+})
+
+test("a rule that was changed in the browser waits for Python, and forbids nothing meanwhile", () => {
+  const raw = wide(3, 2, 1)
+  const sent = { text: [], forbidden: { no_repeat_ngram: [0] }, settings: { ...OFF, no_repeat_ngram: 2 } }
+  const text = s.stagesText(raw, { ...OFF, no_repeat_ngram: 3 }, sent)
+  assert.deepEqual(text.steps.map((step) => [step.known, step.forbidden]), [[false, 0]])
+  assert.equal(text.prepared, raw)
+})
+
+test("only the best-ranked of many touched tokens are told", () => {
+  const raw = wide(1, 9, 3, 7, 5, 8)
+  const text = [0, 1, 2, 3, 4, 5].map((id) => [id, 1])
+  const [step] = textSteps(raw, { ...OFF, presence_penalty: 1 }, text, {}).steps
+  assert.deepEqual(step.moved.map((move) => move.id), [1, 5, 3, 4])
+  assert.equal(step.changed, 6)
+})
+
+test("ids come as a list or as bits", () => {
+  assert.deepEqual(textIds([3, 5]), [3, 5])
+  assert.deepEqual(textIds(btoa(String.fromCharCode(0b00000101, 0, 0b10000000))), [0, 2, 23])
+})
+
+test("typical-p may drop the favourite, and the draw bar and the others follow", () => {
+  const raw = logs(0.6, 0.1, 0.1, 0.1, 0.1)
+  const outcome = s.stagesOutcome(raw, { ...OFF, typical_p: 0.3, order: [...OFF.order, "typical_p"] }, dice(0.1))
+  const rows = [0, 1, 2, 3, 4].map((id) => s.stagesRow(raw, outcome, id))
+  const kept = rows.filter((row) => row.after > 0)
+  near(kept.reduce((sum, row) => sum + row.after, 0), 1)
+  near(outcome.heldByModel, kept.reduce((sum, row) => sum + row.model, 0))
+  const parts = s.stagesBar(outcome, 48, 0.002)
+  assert.deepEqual(parts.map((part) => part.id), kept.map((row) => row.id))
+  near(parts.at(-1).high, 1)
 })

@@ -14,10 +14,12 @@ from ui.figures.stages import Scene, logits_blob, stages_data
 from ui.i18n import Catalog
 
 Act = Callable[[str], Callable[[], None]]
-PARTS: Final = ("stages_charts", "stages_cards", "stages_draw", "stages_rows", "stages_view")
-_STAGES = component(
-    "stages", js=("dom", "decode", "store", "stages", *PARTS), css=("base", "stages")
-)
+PURE: Final = ("dom", "decode", "store", "stages_text", "stages")
+PARTS: Final = (
+    "stages_charts", "stages_moves", "stages_cards", "stages_further", "stages_draw",
+    "stages_rows", "stages_view",
+)  # fmt: skip
+_STAGES = component("stages", js=(*PURE, *PARTS), css=("base", "stages"))
 
 
 def stages(

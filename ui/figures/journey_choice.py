@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from core.decode.candidates import Candidate, candidates
-from core.decode.draw import draw
-from core.decode.measure import probabilities
-from core.trace import Choice, StepTrace
+from core.trace import Choice, Stage, StepTrace
+from ui.figures.drawbar import Bar
+from ui.figures.stage_names import stage_value
 
 SHOWN: Final = 10
 """Candidates listed by name; all others share one bar."""
@@ -51,8 +53,14 @@ def _named(row: Candidate, label: Label) -> dict[str, Any]:
 def filters(choice: Choice) -> list[dict[str, Any]]:
     """One card a stage, in the order applied."""
     return [
-        {"name": s.name, "parameter": s.parameter, "survivors": s.survivors} for s in choice.stages
+        {"name": s.name, "parameter": _parameter(s), "survivors": s.survivors}
+        for s in choice.stages
     ]
+
+
+def _parameter(stage: Stage) -> float | int | str | None:
+    texts = isinstance(stage.parameter, str)
+    return stage_value(stage.parameter, "") if texts else stage.parameter
 
 
 def dice(step: StepTrace, label: Label) -> dict[str, Any]:
@@ -61,25 +69,25 @@ def dice(step: StepTrace, label: Label) -> dict[str, Any]:
     ``would`` is the token that the dice would have taken, where a forced one overruled them.
     """
     choice = step.choice
-    rows = candidates(step.forward.logits, choice, SEGMENTS)
-    # A chosen token from farther down has a row as well, behind the others and out of line.
-    bars = [(row, *row.bar) for row in rows[:SEGMENTS] if row.id is not None and row.bar]
-    drawn = [(row, low, high) for row, low, high in bars if high - low >= NARROWEST]
+    bar = Bar.of(choice)
+    wide = np.diff(bar.edges[: SEGMENTS + 1]) >= NARROWEST
+    drawn = range(int(np.count_nonzero(wide)))
     segments = [
-        {"id": row.id, "label": label(row.id or 0), "from": low, "to": high}
-        for row, low, high in drawn
+        {"id": token, "label": label(token), "from": low, "to": high}
+        for token, (low, high) in ((int(bar.order[i]), bar.stretch(i)) for i in drawn)
     ]
+    chosen = bar.place(choice.id)
     would = None
     if choice.rule == "forced" and choice.u is not None:
-        would = label(draw(probabilities(choice.stages[-1].logits), choice.u))
+        would = label(int(bar.order[bar.at(choice.u)]))
     return {
         "rule": choice.rule,
         "u": choice.u,
         "segments": segments,
         "rest": {
-            "count": choice.stages[-1].survivors - len(drawn),
-            "from": drawn[-1][2] if drawn else 0.0,
+            "count": choice.stages[-1].survivors - len(segments),
+            "from": segments[-1]["to"] if segments else 0.0,
         },
-        "chosen": next((row.bar for row in rows if row.chosen), None),
+        "chosen": None if chosen is None else bar.stretch(chosen),
         "would": would,
     }

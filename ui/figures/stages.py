@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.decode import Candidate, candidates, uniform
+from core.decode import Candidate, candidates, choose, uniform
 from core.decode.measure import descending
+from core.decode.past import Past
 from core.settings import Settings
-from core.trace import Choice
+from core.trace import Choice, StepTrace
+from ui.figures.stages_text import TEXT_OFF, settings_data, text_data
 from ui.i18n import HTML_LANG, Catalog
+from ui.typed import Typed
 
 MOST_ROWS: Final = 100
 """Rows that the chart can show; their labels always travel with the data."""
@@ -54,8 +57,27 @@ class Scene:
     settings: Settings
     step: int
     label: Callable[[int], str]
-    typed: bool = False
-    """Typed by hand: nothing to force, and few enough labels to send them all with the data."""
+    past: Past | None = None
+    """The text before the step; typed numbers have none."""
+
+    @property
+    def typed(self) -> bool:
+        """Typed by hand: nothing to force, and few enough labels to send them all."""
+        return self.past is None
+
+    @classmethod
+    def of(cls, settings: Settings, step: StepTrace, label: Callable[[int], str]) -> Scene:
+        """A step of a run, with its stages in full."""
+        forward, index = step.forward, step.index
+        past = Past.at(forward.ids, index)
+        return cls(forward.logits, step.choice, settings, index, label, past)
+
+    @classmethod
+    def by_hand(cls, settings: Settings, typed: Typed) -> Scene:
+        """Typed numbers: no text stands before them, and nothing is forced."""
+        settings = replace(settings, forced=(), **TEXT_OFF)
+        choice = choose(typed.logits, settings, step=0)
+        return cls(typed.logits, choice, settings, 0, typed.labels.__getitem__)
 
 
 def stages_data(scene: Scene, t: Catalog, *, scores: str, labels: str | None) -> dict[str, Any]:
@@ -73,18 +95,14 @@ def stages_data(scene: Scene, t: Catalog, *, scores: str, labels: str | None) ->
         "logits": scores,
         "labels": labels,
         "top": [[i, scene.label(i)] for i in named],
-        "settings": {
-            "temperature": settings.temperature,
-            "top_k": settings.top_k,
-            "top_p": settings.top_p,
-            "min_p": settings.min_p,
-            "order": list(settings.filters),
-        },
+        "settings": settings_data(settings),
+        **text_data(logits, choice, settings, scene.past),
         "strategy": settings.strategy,
         "u": uniform(settings.seed, scene.step, settings.roll_at(scene.step)),
         "forced": choice.id if choice.rule == "forced" else None,
         "step": scene.step,
         "can_force": not scene.typed,
+        "has_text": not scene.typed,
         "check": {"chosen": choice.id, "ids": top, "after": [float(after[i]) for i in top]},
     }
 

@@ -119,7 +119,8 @@ function filterCards(data) {
 
 // 1 → "1.0" for a temperature, which is never a whole number by nature.
 function setting(f) {
-  return f.name !== "top_k" && Number.isInteger(f.parameter)
+  if (typeof f.parameter === "string") return el("bdi", { title: f.parameter }, f.parameter)
+  return !["top_k", "no_repeat_ngram"].includes(f.name) && Number.isInteger(f.parameter)
     ? f.parameter.toFixed(1)
     : String(f.parameter)
 }

@@ -1,27 +1,89 @@
 // What the Probabilities page shows, as plain values: no DOM in here. The mathematics itself is
 // in decode.js; ranks count from 0, probabilities are of the whole vocabulary.
-import { applyStages, barOf, draw, entropyAfter, othersAt, probabilityAt, removedBy } from "./decode.js"
+import { applyStages, barOf, draw, entropyAfter, holds, othersAt, probabilityAt, removedBy } from "./decode.js"
+import { TEXT_NUMBERS, textIds, textPrepared, textRemovedBy, textSteps } from "./stages_text.js"
 
-export const STAGES_ORDER = ["temperature", "top_k", "top_p", "min_p"]
-export const STAGES_OFF = { temperature: 1, top_k: null, top_p: null, min_p: null }
+export const STAGES_ORDER = ["temperature", "top_k", "top_p", "min_p", "typical_p"]
+export const STAGES_OFF = {
+  temperature: 1, top_k: null, top_p: null, min_p: null, typical_p: null,
+  repetition_penalty: null, presence_penalty: null, frequency_penalty: null, no_repeat_ngram: null,
+  banned: [], pattern: "",
+}
+// Those that have no card while they are off; the last four look at the text.
+export const STAGES_FURTHER = ["typical_p", ...TEXT_NUMBERS]
 const STAGES_FLOOR = 1e-6
 const STAGES_LINEAR = 60
+const STAGES_NGRAM = 12
+// The borders of core/settings.py, and how fine a press of the arrow keys is.
+const STAGES_RANGE = {
+  temperature: { low: 0, high: 100, step: 0.1 },
+  top_k: { low: 1, high: 2 ** 31, step: 1, whole: true },
+  top_p: { low: 0, high: 1, step: 0.01, open: true },
+  min_p: { low: 0, high: 1, step: 0.01 },
+  typical_p: { low: 0, high: 1, step: 0.01, open: true },
+  repetition_penalty: { low: 0.01, high: 10, step: 0.01 },
+  presence_penalty: { low: -10, high: 10, step: 0.1 },
+  frequency_penalty: { low: -10, high: 10, step: 0.1 },
+  no_repeat_ngram: { low: 1, high: 100, step: 1, whole: true },
+}
+
+export function stagesRangeOf(name) {
+  return STAGES_RANGE[name]
+}
 
 export function stagesIsOff(name, value) {
-  return value === STAGES_OFF[name]
+  return value === STAGES_OFF[name] || (name in STAGES_RANGE ? false : value.length === 0)
+}
+
+export function stagesSame(one, other) {
+  return one === other || (Array.isArray(one) && one.join("\n") === other.join("\n"))
 }
 
 // What a stage is switched on with when it has had no value yet.
 export function stagesFirst(name, size) {
-  return { temperature: 0.7, top_k: Math.min(size <= STAGES_LINEAR ? 2 : 50, size), top_p: 0.9, min_p: 0.05 }[name]
+  if (name === "top_k") return Math.min(size <= STAGES_LINEAR ? 2 : 50, size)
+  return {
+    temperature: 0.7, top_p: 0.9, min_p: 0.05, typical_p: 0.9,
+    repetition_penalty: 1.3, presence_penalty: 1, frequency_penalty: 0.5, no_repeat_ngram: 3,
+  }[name]
+}
+
+// The settings after a change of one stage: typical-p stands in the order only where it is on.
+export function stagesWith(settings, name, value) {
+  let { order } = settings
+  if (name === "typical_p" && value === null) order = order.filter((other) => other !== name)
+  if (name === "typical_p" && value !== null && !order.includes(name)) order = [...order, name]
+  return { ...settings, [name]: value, order }
+}
+
+// The usual order of the filters that are shown.
+export function stagesUsual(order) {
+  return STAGES_ORDER.filter((name) => order.includes(name))
+}
+
+// How wide each of `count` cards is on a grid of 60 columns with at most `most` of them in a row:
+// rows of nearly equal length, the shorter ones first.
+export function stagesSpans(count, most) {
+  const rows = Math.ceil(count / most)
+  const out = []
+  for (let row = 0; row < rows; row++) {
+    const here = Math.floor((count - out.length) / (rows - row))
+    for (let i = 0; i < here; i++) out.push(60 / here)
+  }
+  return out
 }
 
 // The values that a slider stops at, so that one press of an arrow key always changes something:
 // fine where small changes matter, coarse elsewhere.
 export function stagesTicks(name, size) {
   if (name === "temperature") return [...stagesRange(0, 2, 0.01), ...stagesRange(2.05, 5, 0.05)]
-  if (name === "top_p") return [...stagesRange(0.01, 0.99, 0.01), ...stagesRange(0.991, 0.999, 0.001), 1]
+  if (name === "top_p" || name === "typical_p") {
+    return [...stagesRange(0.01, 0.99, 0.01), ...stagesRange(0.991, 0.999, 0.001), 1]
+  }
   if (name === "min_p") return [...stagesRange(0, 0.1, 0.001), ...stagesRange(0.11, 1, 0.01)]
+  if (name === "repetition_penalty") return [...stagesRange(0.5, 2, 0.01), ...stagesRange(2.1, 10, 0.1)]
+  if (name === "no_repeat_ngram") return stagesRange(1, STAGES_NGRAM, 1)
+  if (name.endsWith("_penalty")) return stagesRange(-2, 10, 0.05)
   const out = []
   for (let k = 1; k < size; k = Math.max(k + 1, Math.round(k * 1.04))) out.push(k)
   return [...out, size]
@@ -45,9 +107,9 @@ export function stagesNearest(ticks, value) {
 export function stagesLegal(name, text) {
   const value = text.trim() === "" ? NaN : Number(text)
   if (!Number.isFinite(value)) return null
-  if (name === "top_k") return Number.isInteger(value) && value >= 1 && value <= 2 ** 31 ? value : null
-  if (name === "temperature") return value >= 0 && value <= 100 ? value : null
-  return value <= 1 && (name === "top_p" ? value > 0 : value >= 0) ? value : null
+  const { low, high, whole, open } = STAGES_RANGE[name]
+  const legal = (open ? value > low : value >= low) && value <= high && (!whole || Number.isInteger(value))
+  return legal ? value : null
 }
 
 // The order after moving one stage by -1 or +1; the same array when it stands at the end.
@@ -60,48 +122,74 @@ export function stagesMoved(order, name, by) {
   return out
 }
 
+// What the stages that look at the text make of the scores; `sent` is what Python worked out:
+// {text, forbidden, settings}. Rules that were changed since then wait for Python.
+export function stagesText(raw, settings, sent) {
+  const told = Object.entries(sent.forbidden).filter(([name]) => stagesSame(settings[name], sent.settings[name]))
+  const found = textSteps(raw, settings, sent.text, Object.fromEntries(told.map(([name, ids]) => [name, textIds(ids)])))
+  return { ...found, prepared: textPrepared(raw, found) }
+}
+
 // Everything that follows from the settings: the stages, who is left, and who is chosen.
-// `dice` = {u, forced, strategy}; u is used only where dice are thrown.
-export function stagesOutcome(prepared, settings, { u, forced, strategy }) {
+// `dice` = {u, forced, strategy}; u is used only where dice are thrown. `text` is the answer of
+// `stagesText`, null where no stage looks at a text.
+export function stagesOutcome(raw, settings, { u, forced, strategy }, text = null) {
+  const prepared = text?.prepared ?? raw
   const result = applyStages(prepared, settings)
   const greedy = strategy === "greedy" || settings.temperature === 0
   const drawn = greedy ? prepared.order[0] : draw(result, u)
-  const { model } = prepared
-  prepared.bits ??= entropyAfter(model).bits
+  raw.bits ??= entropyAfter(raw.model).bits
   return {
     result,
+    text,
     greedy,
     drawn,
     chosen: forced ?? drawn,
     rule: forced !== null ? "forced" : greedy ? "greedy" : "sample",
     bar: barOf(result, drawn),
     kept: result.kept,
-    heldByModel: Math.min(1, model.cumulative[Math.min(result.kept, model.length) - 1] / model.total),
-    bitsModel: prepared.bits,
-    bitsAfter: entropyAfter(result.prefix).bits,
+    heldByModel: stagesHeld(raw, result),
+    bitsModel: raw.bits,
+    bitsAfter: entropyAfter(result.interval).bits,
   }
 }
 
-// One token of the vocabulary: its logit, both probabilities, and which stage dropped it.
-export function stagesRow(prepared, outcome, id) {
+// The probability that the model gives to the tokens that are left.
+function stagesHeld(raw, { prepared, interval }) {
+  const { model } = raw
+  if (prepared === raw && interval.start === 0) {
+    return Math.min(1, model.cumulative[Math.min(interval.length, model.length) - 1] / model.total)
+  }
+  let sum = 0
+  for (let r = interval.start; r < interval.start + interval.length; r++) {
+    sum += probabilityAt(raw, model, prepared.order[r])
+  }
+  return Math.min(1, sum)
+}
+
+// One token of the vocabulary: its logit, before and after what looked at the text, both
+// probabilities, and which stage dropped it.
+export function stagesRow(raw, outcome, id) {
+  const { result, text } = outcome
   return {
     id,
-    rank: prepared.rank[id] + 1,
-    logit: prepared.logits[id],
-    model: probabilityAt(prepared, prepared.model, id),
-    after: probabilityAt(prepared, outcome.result.prefix, id),
-    by: removedBy(outcome.result, id),
+    rank: raw.rank[id] + 1,
+    logit: raw.logits[id],
+    score: result.prepared.logits[id],
+    model: probabilityAt(raw, raw.model, id),
+    after: probabilityAt(result.prepared, result.interval, id),
+    by: (text && textRemovedBy(raw, result.prepared, text, id)) ?? removedBy(result, id),
   }
 }
 
 // The tokens without a row of their own, as one.
-export function stagesOthers(prepared, outcome, ids) {
-  const { kept, prefix } = outcome.result
+export function stagesOthers(raw, outcome, ids) {
+  const { prepared, interval, kept } = outcome.result
   return {
-    count: prepared.order.length - ids.length,
-    kept: kept - ids.filter((id) => prepared.rank[id] < kept).length,
-    model: othersAt(prepared, prepared.model, ids),
-    after: othersAt(prepared, prefix, ids),
+    count: raw.order.length - ids.length,
+    kept: kept - ids.filter((id) => holds(interval, prepared.rank[id])).length,
+    model: othersAt(raw, raw.model, ids),
+    after: othersAt(prepared, interval, ids),
   }
 }
 
@@ -134,14 +222,14 @@ export function stagesTop(largest) {
 
 // The draw bar: the likeliest survivors as [low, high) stretches, then all the rest as one.
 export function stagesBar(outcome, most, least) {
-  const { prepared, prefix } = outcome.result
-  const { cumulative, total, length } = prefix
+  const { prepared, interval } = outcome.result
+  const { start, cumulative, total, length } = interval
   const parts = []
   let low = 0
   for (let r = 0; r < Math.min(length, most); r++) {
     const high = r === length - 1 ? 1 : cumulative[r] / total
     if (high - low < least && r > 0) break
-    parts.push({ id: prepared.order[r], low, high, count: 1 })
+    parts.push({ id: prepared.order[start + r], low, high, count: 1 })
     low = high
   }
   if (parts.length < length) parts.push({ id: null, low, high: 1, count: length - parts.length })

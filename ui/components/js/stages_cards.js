@@ -1,33 +1,57 @@
-// The row of stages: the scores, the four filters in their order, and what is left at the end.
+// The rows of stages: the scores and what looks at the text, then the filters in their order.
 import { el, fmt, percent } from "./dom.js"
-import { STAGES_ORDER, stagesFirst, stagesIsOff, stagesLegal, stagesNearest } from "./stages.js"
-import { stagesNumber, stagesParameter, stagesTicks } from "./stages.js"
+import { entropyAfter } from "./decode.js"
+import { STAGES_OFF, STAGES_ORDER, stagesFirst, stagesIsOff, stagesLegal, stagesNearest } from "./stages.js"
+import { stagesNumber, stagesParameter, stagesRangeOf, stagesSpans, stagesTicks } from "./stages.js"
+import { TEXT_STAGES } from "./stages_text.js"
 import { chartOf, chartOfLogits } from "./stages_charts.js"
+import { movesOf } from "./stages_moves.js"
 
 // `hands` = {set(name, value, done), move(name, by), held(name, yes)}: what the cards may do.
-export function cardsOf(words, prepared, language, hands) {
+export function cardsOf(words, prepared, language, labelOf, hands) {
   const size = prepared.order.length
-  const number = (n) => n.toLocaleString(language)
-  const cards = Object.fromEntries(
-    STAGES_ORDER.map((name) => [name, cardOf(name, words, size, number, hands)]),
-  )
+  const look = { words, size, labelOf, number: (n) => n.toLocaleString(language) }
+  const all = [...TEXT_STAGES, ...STAGES_ORDER]
+  const cards = Object.fromEntries(all.map((name) => [name, cardOf(name, look, hands)]))
+  const text = el("ol", { class: "cards text", "aria-label": words.processed_first })
   const list = el("ol", { class: "cards", "aria-label": words.stages })
-  const first = el("li", { class: "step" }, cardOfLogits(words, prepared, number))
-  list.append(first)
-  let order = ""
+  const first = el("li", { class: "step" }, cardOfLogits(words, prepared, look.number))
+  let shown = ""
+  function place(on, order) {
+    if (shown === [on, order].join(";")) return
+    shown = [on, order].join(";")
+    const before = on.length ? [first, ...on.map((name) => cards[name].node)] : []
+    const filters = [...(on.length ? [] : [first]), ...order.map((name) => cards[name].node)]
+    cardsFill(text, before)
+    cardsFill(list, filters)
+    order.forEach((name, i) => cards[name].place(i, order.length))
+  }
   function update(settings, outcome, log) {
-    if (order !== settings.order.join()) {
-      order = settings.order.join()
-      for (const name of settings.order) list.append(cards[name].node)
-      settings.order.forEach((name, i) => cards[name].place(i))
-    }
-    let before = prepared.model
+    const steps = outcome.text?.steps ?? []
+    place(steps.map((step) => step.name), settings.order)
+    for (const step of steps) cards[step.name].update(settings[step.name], null, step, log)
+    let before = outcome.result.prepared.model
     for (const stage of outcome.result.stages) {
       cards[stage.name].update(settings[stage.name], before, stage, log)
-      before = stage.prefix
+      before = stage.interval
     }
   }
-  return { node: list, update, focus: (name, by) => cards[name].focus(by), say: (name, text) => cards[name].say(text) }
+  return {
+    node: el("div", { class: "rows-of-cards" }, text, list),
+    update,
+    focus: (name, by) => cards[name].focus(by),
+    say: (name, words) => cards[name].say(words),
+  }
+}
+
+// Cards of one list, and how wide each is where 6, 5 or 3 of them fit side by side.
+function cardsFill(list, items) {
+  list.hidden = items.length === 0
+  const spans = [6, 5, 3].map((most) => [most, stagesSpans(items.length, most)])
+  items.forEach((item, i) => {
+    for (const [most, widths] of spans) item.style.setProperty(`--of${most}`, widths[i])
+  })
+  list.replaceChildren(...items)
 }
 
 function cardOfLogits(words, prepared, number) {
@@ -52,69 +76,94 @@ function cardOfLogits(words, prepared, number) {
   )
 }
 
-function cardOf(name, words, size, number, hands) {
+// A card with a slider and a number, or with the rule alone for stages that work with texts.
+function cardOf(name, look, hands) {
+  const { words, size } = look
   const title = words[`${name}_term`]
-  const ticks = stagesTicks(name, size)
-  const step = { temperature: 0.1, top_k: 1, top_p: 0.01, min_p: 0.01 }[name]
+  const range = stagesRangeOf(name)
+  const text = TEXT_STAGES.includes(name)
   const parts = {
-    badge: el("span", { class: "badge", "aria-hidden": "true" }),
+    badge: text ? el("span", { class: "badge look", "aria-hidden": "true" }, "¶") : el("span", { class: "badge", "aria-hidden": "true" }),
     toggle: el("button", { type: "button", class: "switch", role: "switch", "aria-label": fmt(words.switch, { name: title }) }),
-    slider: el("input", { type: "range", min: 0, max: ticks.length - 1, step: 1, "aria-label": fmt(words.slider, { name: title }) }),
-    number: el("input", { type: "number", step, min: 0, inputmode: "decimal", placeholder: words.off, "aria-label": fmt(words.number, { name: title }) }),
     rule: el("p", { class: "rule" }),
     left: el("p", { class: "left" }),
     problem: el("p", { class: "problem", role: "status" }),
-    earlier: el("button", { type: "button", class: "move", "aria-label": fmt(words.earlier, { name: title }), title: fmt(words.earlier, { name: title }) }, "←"),
-    later: el("button", { type: "button", class: "move", "aria-label": fmt(words.later, { name: title }), title: fmt(words.later, { name: title }) }, "→"),
+    ...(range && cardDials(name, look, title)),
+    ...(!text && cardMoves(words, title)),
   }
-  const chart = chartOf(name, size, words[`chart_${name}`])
+  const picture = text ? movesOf(look) : chartOf(name, size, words[`chart_${name}`])
   const card = el(
     "section",
-    { class: "card", "data-stage": name, "aria-label": `${words[`${name}_plain`]} (${title})` },
+    { class: text ? "card text" : "card", "data-stage": name, "aria-label": `${words[`${name}_plain`]} (${title})` },
     el("header", null, parts.badge, el("h3", null, words[`${name}_plain`], el("small", null, title)), parts.toggle),
-    chart.node,
-    el("div", { class: "axis", "aria-hidden": "true" }, el("span", null, words.axis_first), el("span", null, size > 60 ? fmt(words.axis_log, { n: number(size) }) : number(size))),
-    el("div", { class: "dials" }, parts.slider, parts.number),
+    picture.node,
+    !text && el("div", { class: "axis", "aria-hidden": "true" }, el("span", null, words.axis_first), el("span", null, size > 60 ? fmt(words.axis_log, { n: look.number(size) }) : look.number(size))),
+    range && el("div", { class: "dials" }, parts.slider, parts.number),
     parts.problem,
     parts.rule,
-    el("footer", null, parts.left, el("span", { class: "moves" }, parts.earlier, parts.later)),
+    el("footer", null, parts.left, !text && el("span", { class: "moves" }, parts.earlier, parts.later)),
   )
-  const state = { name, words, size, ticks, parts, card, last: null, typing: false, number }
+  const state = { ...look, name, ticks: range ? stagesTicks(name, size) : [], parts, card, last: null, typing: false }
   cardWire(state, hands)
   return {
     node: el("li", { class: "step" }, card),
-    place(index) {
+    place(index, count) {
       parts.badge.textContent = String(index + 1)
       parts.earlier.disabled = index === 0
-      parts.later.disabled = index === STAGES_ORDER.length - 1
+      parts.later.disabled = index === count - 1
     },
     focus(by) {
       const wanted = by < 0 ? parts.earlier : parts.later
       ;(wanted.disabled ? (by < 0 ? parts.later : parts.earlier) : wanted).focus()
     },
-    say: (text) => cardText(parts.problem, text),
+    say: (words) => cardText(parts.problem, words),
     update(value, before, stage, log) {
       cardShow(state, value)
-      chart.update(before, stage, log)
-      cardSay(state, value, before, stage)
+      picture.update(before, stage, log)
+      if (text) cardSayText(state, value, stage)
+      else cardSay(state, value, before, stage)
     },
   }
 }
 
+function cardDials(name, { words, size }, title) {
+  const { low, step } = stagesRangeOf(name)
+  const last = stagesTicks(name, size).length - 1
+  return {
+    slider: el("input", { type: "range", min: 0, max: last, step: 1, "aria-label": fmt(words.slider, { name: title }) }),
+    number: el("input", { type: "number", step, min: low, inputmode: "decimal", placeholder: words.off, "aria-label": fmt(words.number, { name: title }) }),
+  }
+}
+
+function cardMoves(words, title) {
+  const button = (text, label) => el("button", { type: "button", class: "move", "aria-label": label, title: label }, text)
+  return {
+    earlier: button("←", fmt(words.earlier, { name: title })),
+    later: button("→", fmt(words.later, { name: title })),
+  }
+}
+
 function cardWire(state, hands) {
-  const { name, ticks, parts, words, size } = state
-  const { slider, number, toggle } = parts
+  const { name, parts } = state
+  parts.toggle.onclick = () => {
+    const on = parts.toggle.getAttribute("aria-checked") === "true"
+    hands.set(name, on ? STAGES_OFF[name] : (state.last ?? stagesFirst(name, state.size)), true)
+  }
+  if (parts.slider) cardWireDials(state, hands)
+  if (!parts.earlier) return
+  parts.earlier.onclick = () => hands.move(name, -1)
+  parts.later.onclick = () => hands.move(name, 1)
+}
+
+function cardWireDials(state, hands) {
+  const { name, ticks, parts, words } = state
+  const { slider, number } = parts
   slider.onpointerdown = () => hands.held(name, true)
   slider.onpointerup = slider.onpointercancel = () => hands.held(name, false)
   slider.oninput = () => hands.set(name, ticks[Number(slider.value)], false)
   slider.onchange = () => {
     hands.held(name, false)
     hands.set(name, ticks[Number(slider.value)], true)
-  }
-  toggle.onclick = () => {
-    const on = toggle.getAttribute("aria-checked") === "true"
-    const value = on ? (name === "temperature" ? 1 : null) : (state.last ?? stagesFirst(name, size))
-    hands.set(name, value, true)
   }
   number.oninput = () => {
     state.typing = true
@@ -125,13 +174,11 @@ function cardWire(state, hands) {
   number.onchange = () => {
     const value = stagesLegal(name, number.value)
     if (value !== null) hands.set(name, value, true)
-    else if (number.value === "" && !number.validity.badInput) hands.set(name, name === "temperature" ? 1 : null, true)
+    else if (number.value === "" && !number.validity.badInput) hands.set(name, STAGES_OFF[name], true)
     else cardText(parts.problem, words[`bad_${name}`])
     if (value !== null) state.typing = false
   }
   number.onblur = () => (state.typing = false)
-  parts.earlier.onclick = () => hands.move(name, -1)
-  parts.later.onclick = () => hands.move(name, 1)
 }
 
 // The controls of a card, where the reader is not busy with them.
@@ -139,14 +186,15 @@ function cardShow(state, value) {
   const { name, parts, words, ticks, card, size } = state
   const off = stagesIsOff(name, value)
   if (!off) state.last = value
+  cardAttribute(parts.toggle, "aria-checked", String(!off))
+  cardText(parts.toggle, off ? words.off : words.on)
+  cardAttribute(card, "data-off", String(off))
+  if (!parts.slider) return
   const shown = name === "temperature" ? value : (value ?? state.last ?? stagesFirst(name, size))
   const spoken = off && name !== "temperature" ? words.value_off : stagesParameter(value)
   const position = String(stagesNearest(ticks, shown))
   if (parts.slider.value !== position) parts.slider.value = position
   cardAttribute(parts.slider, "aria-valuetext", off && name === "temperature" ? `${spoken} (${words.value_off})` : spoken)
-  cardAttribute(parts.toggle, "aria-checked", String(!off))
-  cardText(parts.toggle, off ? words.off : words.on)
-  cardAttribute(card, "data-off", String(off))
   if (state.typing) return
   const text = value === null ? "" : stagesParameter(value)
   if (parts.number.value !== text) parts.number.value = text
@@ -170,9 +218,24 @@ function cardRule({ words, number }, value, before, stage) {
     const key = value === 0 ? "temperature_rule_zero" : value < 1 ? "temperature_rule_sharp" : "temperature_rule_flat"
     return fmt(words[key], { value: shown })
   }
+  if (name === "typical_p") return fmt(words.typical_p_rule, { value: shown, bits: entropyAfter(before).bits.toFixed(2) })
   const best = 1 / before.total
   const line = percent(value * best)
-  return fmt(words[`${name}_rule`], { value: name === "min_p" ? shown : name === "top_k" ? number(value) : shown, n: number(survivors), best: percent(best), line })
+  return fmt(words[`${name}_rule`], { value: name === "top_k" ? number(value) : shown, n: number(survivors), best: percent(best), line })
+}
+
+// What a stage did that looks at the text: how many scores it changed, how many it made impossible.
+function cardSayText(state, value, step) {
+  const { parts, words, number, name, card } = state
+  const shown = typeof value === "number" ? stagesParameter(value).replace("-", "−") : `\u2068${[value].flat().join(" · ")}\u2069`
+  cardText(parts.rule, fmt(words[`${name}_rule`], { value: shown }))
+  const said = [
+    step.changed > 0 && fmt(words.changed, { n: number(step.changed) }),
+    step.forbidden > 0 && fmt(words.forbidden, { n: number(step.forbidden) }),
+  ].filter(Boolean)
+  cardText(parts.left, !step.known ? words.awaited : said.join(" · ") || words.unchanged)
+  cardAttribute(card, "data-changed", String(step.changed))
+  cardAttribute(card, "data-forbidden", String(step.forbidden))
 }
 
 export function cardText(node, text) {

@@ -1,6 +1,7 @@
 // The small picture on each stage's card: the distribution that enters it, by rank, with the
 // stage's own cut-off. Built once, then only attributes change.
 import { svg } from "./dom.js"
+import { entropyAfter, probabilityOfRank } from "./decode.js"
 import { stagesHistogram, stagesLength, stagesSamples, stagesX } from "./stages.js"
 
 const CHART_W = 240
@@ -8,6 +9,7 @@ const CHART_H = 84
 
 export function chartOf(name, size, label) {
   const shapes = {
+    above: svg("path", { class: "area-removed" }),
     removed: svg("path", { class: "area-removed" }),
     kept: svg("path", { class: "area-kept" }),
     line: svg("path", { class: "curve" }),
@@ -20,7 +22,7 @@ export function chartOf(name, size, label) {
     Object.values(shapes),
   )
   const samples = stagesSamples(size)
-  const draw = { temperature: chartHeat, top_k: chartCut, top_p: chartSum, min_p: chartCut }[name]
+  const draw = { temperature: chartHeat, top_p: chartSum }[name] ?? chartCut
   return { node, update: (before, stage, log) => draw(shapes, { samples, size, before, stage, log }) }
 }
 
@@ -61,9 +63,6 @@ function chartSet(shape, d) {
   shape.setAttribute("d", d)
 }
 
-const chartAt = (prefix, rank) =>
-  rank < prefix.length ? Math.exp((prefix.sorted[rank] - prefix.sorted[0]) / prefix.t) / prefix.total : 0
-
 // Steps over ranks [from, to): the height of `f` at each sampled rank, held until the next one.
 function chartSteps({ samples, size }, f, from, to, closed) {
   const parts = []
@@ -89,34 +88,43 @@ function chartLevel(height) {
   return `M0,${y}L${CHART_W},${y}`
 }
 
+const chartPeak = (interval) => probabilityOfRank(interval, interval.start)
+
 function chartHeat(shapes, look) {
   const { before, stage, log, size } = look
-  const top = 1.05 * Math.max(chartAt(before, 0), chartAt(stage.prefix, 0))
-  const height = (prefix) => (rank) => stagesLength(chartAt(prefix, rank), top, log)
-  chartSet(shapes.kept, chartSteps(look, height(stage.prefix), 0, size, true))
+  const top = 1.05 * Math.max(chartPeak(before), chartPeak(stage.interval))
+  const height = (interval) => (rank) => stagesLength(probabilityOfRank(interval, rank), top, log)
+  chartSet(shapes.kept, chartSteps(look, height(stage.interval), 0, size, true))
   chartSet(shapes.line, chartSteps(look, height(before), 0, size, false))
+}
+
+// Where a stage cuts: the areas of what it drops from the top and from the bottom, and of what it
+// keeps between them.
+function chartAreas(shapes, look, height) {
+  const { start, length } = look.stage.interval
+  chartSet(shapes.above, start > 0 ? chartSteps(look, height, 0, start, true) : "")
+  chartSet(shapes.removed, chartSteps(look, height, start + length, look.size, true))
+  chartSet(shapes.kept, chartSteps(look, height, start, start + length, true))
 }
 
 function chartCut(shapes, look) {
   const { before, stage, log, size } = look
-  const top = 1.05 * chartAt(before, 0)
-  const height = (rank) => stagesLength(chartAt(before, rank), top, log)
-  chartSet(shapes.removed, chartSteps(look, height, stage.survivors, size, true))
-  chartSet(shapes.kept, chartSteps(look, height, 0, stage.survivors, true))
+  const top = 1.05 * chartPeak(before)
+  chartAreas(shapes, look, (rank) => stagesLength(probabilityOfRank(before, rank), top, log))
+  const rank = stage.name === "top_k" ? Math.min(before.start + stage.parameter, size) : null
+  const level = { min_p: () => stage.parameter * chartPeak(before), typical_p: () => Math.exp(-entropyAfter(before).nats) }[stage.name]
   const on = stage.parameter !== null
-  const byRank = on && stage.name === "top_k"
-  const byHeight = on && stage.name === "min_p"
-  chartSet(shapes.cut, byRank ? chartVertical(Math.min(stage.parameter, size), size) : "")
-  chartSet(shapes.level, byHeight ? chartLevel(stagesLength(stage.parameter * chartAt(before, 0), top, log)) : "")
+  chartSet(shapes.cut, on && rank !== null ? chartVertical(rank, size) : "")
+  chartSet(shapes.level, on && level ? chartLevel(stagesLength(level(), top, log)) : "")
 }
 
 function chartSum(shapes, look) {
   const { before, stage, size } = look
-  const last = before.length - 1
-  const sum = (rank) => 0.96 * Math.min(1, before.cumulative[Math.min(rank, last)] / before.total)
-  chartSet(shapes.removed, chartSteps(look, sum, stage.survivors, size, true))
-  chartSet(shapes.kept, chartSteps(look, sum, 0, stage.survivors, true))
+  const { start, cumulative, total, length } = before
+  const sum = (rank) => (rank < start ? 0 : 0.96 * Math.min(1, cumulative[Math.min(rank - start, length - 1)] / total))
+  chartAreas(shapes, look, sum)
   const on = stage.parameter !== null
+  const end = stage.interval.start + stage.survivors
   chartSet(shapes.level, on ? chartLevel(0.96 * stage.parameter) : "")
-  chartSet(shapes.cut, on && stage.survivors < size ? chartVertical(stage.survivors, size) : "")
+  chartSet(shapes.cut, on && end < size ? chartVertical(end, size) : "")
 }

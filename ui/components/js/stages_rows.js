@@ -68,13 +68,14 @@ export function rowOf({ words, prepared, number, labelOf, force }, id) {
   const model = el("div", { class: "bar model" })
   const after = el("div", { class: "bar after" })
   const why = el("div", { class: "why" })
+  const moved = el("small", { class: "moved" })
   const cells = {
     rank: el("td", { class: "rank" }, number(prepared.rank[id] + 1)),
     token: el("th", { scope: "row", class: "token" }, token, mark),
     bars: el("td", { class: "bars" }, model, after, why),
     model: el("td", { class: "number model" }),
     after: el("td", { class: "number after" }),
-    logit: el("td", { class: "number logit" }, stagesNumber(prepared.logits[id])),
+    logit: el("td", { class: "number logit" }, stagesNumber(prepared.logits[id]), moved),
   }
   const node = el("tr", { "data-id": id }, Object.values(cells))
   return {
@@ -85,6 +86,7 @@ export function rowOf({ words, prepared, number, labelOf, force }, id) {
       rowBar(model, stagesLength(value.model, top, log))
       rowBar(after, stagesLength(value.after, top, log))
       cardText(why, removed ? fmt(words.removed, { name: words[`${value.by}_term`] }) : value.model > 0 ? "" : words.impossible)
+      cardText(moved, value.score === value.logit ? "" : ` → ${stagesNumber(value.score)}`)
       cardText(cells.model, percent(value.model))
       cardText(cells.after, removed ? "–" : percent(value.after))
       cardText(mark, rowMark(words, outcome, id))

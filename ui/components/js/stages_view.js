@@ -3,10 +3,12 @@
 import { el, fmt, percent, themeOf } from "./dom.js"
 import { prepare, probabilityAt } from "./decode.js"
 import { storeGet, storeWait } from "./store.js"
-import { STAGES_OFF, STAGES_ORDER, stagesFolded, stagesMoved, stagesOutcome } from "./stages.js"
-import { stagesRow, stagesSearch, stagesTiny, stagesTop } from "./stages.js"
+import { STAGES_OFF, STAGES_ORDER, stagesFolded, stagesIsOff, stagesMoved, stagesOutcome } from "./stages.js"
+import { stagesRow, stagesSame, stagesSearch, stagesText, stagesTiny, stagesTop, stagesUsual, stagesWith } from "./stages.js"
+import { TEXT_STAGES } from "./stages_text.js"
 import { cardAttribute, cardText, cardsOf } from "./stages_cards.js"
 import { drawBarOf } from "./stages_draw.js"
+import { furtherOf } from "./stages_further.js"
 import { rowOf, rowsOf, rowsPlace } from "./stages_rows.js"
 
 const VIEW_PATIENCE = 10000
@@ -92,22 +94,24 @@ class StagesView {
     const labelOf = (id) => this.labelOf(id)
     const force = this.data.can_force ? (id) => this.emit("action", { do: "force", step: this.data.step, id }) : null
     this.look = { words, prepared: this.prepared, number: (n) => n.toLocaleString(lang), labelOf, force }
-    this.cards = cardsOf(words, this.prepared, lang, {
+    this.cards = cardsOf(words, this.prepared, lang, labelOf, {
       set: (name, value, done) => this.set(name, value, done),
       move: (name, by) => this.move(name, by),
       held: (name, yes) => (this.holding = yes ? name : null),
     })
     this.draw = drawBarOf(words, labelOf, lang)
     this.table = rowsOf(words, this.prepared, lang, labelOf, force)
-    this.notes = { order: el("p", { class: "hint" }, words.order_note), greedy: el("p", { class: "hint" }, words.greedy_note) }
-    this.reset = el("button", { type: "button", class: "reset", title: words.reset_help, onclick: () => this.all({ ...STAGES_OFF, order: STAGES_ORDER }) }, words.reset)
+    this.notes = { order: el("p", { class: "hint" }), greedy: el("p", { class: "hint" }) }
+    const usual = stagesUsual(STAGES_ORDER.slice(0, 4))
+    this.reset = el("button", { type: "button", class: "reset", title: words.reset_help, onclick: () => this.all({ ...STAGES_OFF, order: usual }) }, words.reset)
+    this.further = furtherOf(words, this.prepared.order.length, this.data.has_text, (name, value) => this.set(name, value, true))
     this.tiles = viewTiles(words)
     this.said ??= el("p", { class: "sr-only", "aria-live": "polite" })
     this.foot = { speed: el("span", { class: "speed" }), agree: el("span", { class: "agree" }) }
     const found = this.prepared.order.length > 100 ? this.searchBox() : null
     this.root.replaceChildren(
       this.cards.node,
-      el("div", { class: "under" }, this.reset, this.notes.order, this.notes.greedy),
+      el("div", { class: "under" }, this.further.node, this.reset, this.notes.order, this.notes.greedy),
       this.tiles.node,
       this.draw.node,
       el("div", { class: "heading" }, el("h3", null, words.chart), viewLegend(words), this.choices()),
@@ -150,9 +154,13 @@ class StagesView {
   // ---- what the reader does
 
   set(name, value, done) {
-    this.settings = { ...this.settings, [name]: value }
+    const focused = this.root.getRootNode().activeElement
+    this.settings = stagesWith(this.settings, name, value)
     if (done) this.commit()
-    this.schedule()
+    if (!stagesIsOff(name, value) || !focused?.closest(`[data-stage="${name}"]`)) return this.schedule()
+    // Its card may be gone with the next painting, and the focus must not go with it.
+    this.paint()
+    if (!focused.isConnected) this.further.focus(name)
   }
 
   move(name, by) {
@@ -163,7 +171,7 @@ class StagesView {
     this.paint()
     this.cards.focus(name, by)
     const { words } = this.look
-    cardText(this.said, fmt(words.moved, { name: words[`${name}_term`], n: place }))
+    cardText(this.said, fmt(words.moved, { name: words[`${name}_term`], n: place, count: order.length }))
   }
 
   all(changes) {
@@ -214,7 +222,7 @@ class StagesView {
     const began = performance.now()
     const { data, prepared, settings } = this
     const { words, number } = this.look
-    const outcome = stagesOutcome(prepared, settings, data)
+    const outcome = stagesOutcome(prepared, settings, data, this.seen())
     this.cards.update(settings, outcome, this.log)
     this.draw.update(outcome, data.u)
     const ids = Array.from(prepared.order.slice(0, this.rows))
@@ -222,10 +230,10 @@ class StagesView {
     this.table.update(outcome, ids, apart, this.log)
     this.tiles.update(outcome, prepared.order.length, number)
     this.find(outcome)
-    this.notes.order.hidden = settings.order.join() === STAGES_ORDER.join()
-    this.notes.greedy.hidden = !outcome.greedy
+    this.note(outcome)
+    this.further.update(settings)
     // Not "disabled", which would drop the focus of a reader who has just pressed it.
-    const asUsual = this.notes.order.hidden && STAGES_ORDER.every((name) => settings[name] === STAGES_OFF[name])
+    const asUsual = this.notes.order.hidden && Object.keys(STAGES_OFF).every((name) => stagesIsOff(name, settings[name]))
     cardAttribute(this.reset, "aria-disabled", String(asUsual))
     this.compare(outcome)
     if (this.speak) cardText(this.said, `${this.draw.sentence()} ${this.tiles.sentence()}`)
@@ -235,6 +243,26 @@ class StagesView {
     this.root.dataset.ms = ms.toFixed(2)
     this.root.dataset.chosen = outcome.chosen
     this.root.dataset.rule = outcome.rule
+  }
+
+  // What the stages that look at the text make of the scores; worked out anew only for theirs.
+  seen() {
+    const { data, prepared, settings } = this
+    const key = JSON.stringify(TEXT_STAGES.map((name) => settings[name]))
+    if (this.textKey === key && this.textData === data && this.textFrom === prepared) return this.text
+    Object.assign(this, { textKey: key, textData: data, textFrom: prepared })
+    const any = data.has_text && TEXT_STAGES.some((name) => !stagesIsOff(name, settings[name]))
+    return (this.text = any ? stagesText(prepared, settings, data) : null)
+  }
+
+  note(outcome) {
+    const { order, greedy } = this.notes
+    const { words } = this.look
+    const usual = stagesUsual(this.settings.order)
+    order.hidden = this.settings.order.join() === usual.join()
+    cardText(order, fmt(words.order_note, { names: usual.map((name) => words[`${name}_term`]).join(words.comma) }))
+    greedy.hidden = !outcome.greedy
+    cardText(greedy, outcome.text ? words.greedy_note_text : words.greedy_note)
   }
 
   find(outcome) {
@@ -257,16 +285,15 @@ class StagesView {
   compare(outcome) {
     const { words } = this.look
     const { check, settings } = this.data
-    const same = STAGES_ORDER.every((name) => settings[name] === this.settings[name]) &&
-      settings.order.join() === this.settings.order.join()
+    const same = Object.keys(settings).every((name) => stagesSame(settings[name], this.settings[name]))
     if (!same) {
       cardAttribute(this.root, "data-agrees", "waiting")
       return cardText(this.foot.agree, words.waiting)
     }
-    const { prefix } = outcome.result
+    const { interval } = outcome.result
     let worst = check.chosen === outcome.chosen ? 0 : 1
     check.ids.forEach((id, i) => {
-      worst = Math.max(worst, Math.abs(probabilityAt(this.prepared, prefix, id) - check.after[i]))
+      worst = Math.max(worst, Math.abs(probabilityAt(outcome.result.prepared, interval, id) - check.after[i]))
     })
     const agrees = worst <= 1e-6
     cardAttribute(this.root, "data-agrees", agrees ? "yes" : "no")
