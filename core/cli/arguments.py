@@ -8,15 +8,17 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final, NoReturn
 
+from core.cli import further
+from core.cli.numbers import number, whole
 from core.faults import Fault
 from core.settings import (
     STAGE_NAMES,
     STOP_RULES,
     STRATEGIES,
     BeamSettings,
+    FilterName,
     RunSpec,
     Settings,
-    StageName,
 )
 
 DEFAULT_MODEL: Final = RunSpec().model
@@ -26,6 +28,10 @@ BEAM: Final = "beam"
 BEAM_OPTIONS: Final = ("beams", "length_penalty", "stop", "nbest")
 
 
+OPTIONS: Final = {"forced": "force", "banned": "ban"}
+"""What settings are called when typed, where it is something else."""
+
+
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises Fault instead of printing its usage."""
 
@@ -33,7 +39,7 @@ class Parser(argparse.ArgumentParser):
         """As in argparse, whose older versions read ``--top-k=--`` as an empty list."""
         typed = super().parse_args(*args, **kwargs)
         for name, value in vars(typed).items():
-            many = name in ("force", "column")
+            many = name in ("force", "column", "ban")
             if isinstance(value, list) and not (many and all(isinstance(v, str) for v in value)):
                 self.error(f"--{name.replace('_', '-')} needs a value")
         return typed
@@ -132,6 +138,9 @@ def _choose(command: argparse.ArgumentParser) -> None:
     )
     numbers.add_argument("--logits", metavar="LIST", help="scores, such as [3, 2, 1]")
     _settings(command)
+    command.add_argument(
+        "--past", metavar="LIST", help="ids of the tokens so far, such as [2, 0], for the penalties"
+    )
     _json(command)
 
 
@@ -154,6 +163,7 @@ def _settings(command: argparse.ArgumentParser, strategies: tuple[str, ...] = ST
     command.add_argument("--top-k", metavar="K", help="keep the K highest tokens")
     command.add_argument("--top-p", metavar="P", help="keep the smallest set that reaches P")
     command.add_argument("--min-p", metavar="P", help="drop what has less than P of the highest")
+    further.add(command)
     command.add_argument(
         "--order",
         metavar=",".join(STAGE_NAMES),
@@ -188,6 +198,7 @@ def settings_of(typed: argparse.Namespace) -> Settings:
         "seed": whole("seed", typed.seed),
         "max_new": whole("max-new", getattr(typed, "max_new", None)),
         "forced": tuple(map(pair, typed.force)),
+        **further.given(typed),
     }
     return Settings(**{name: value for name, value in given.items() if value is not None})
 
@@ -214,9 +225,9 @@ def beam_settings_of(typed: argparse.Namespace) -> BeamSettings:
     """
     typed = argparse.Namespace(**{**vars(typed), "strategy": None})
     plain = settings_of(typed)
-    for name in ("temperature", "top_k", "top_p", "min_p", "forced"):
+    for name in ("temperature", "top_k", "top_p", "min_p", "forced", *further.NAMES):
         if getattr(plain, name) != getattr(Settings(), name):
-            option = "--force" if name == "forced" else f"--{name.replace('_', '-')}"
+            option = f"--{OPTIONS.get(name, name).replace('_', '-')}"
             raise Fault("not_with_beam", option=option)
     given = {
         "width": whole("beams", typed.beams),
@@ -228,30 +239,10 @@ def beam_settings_of(typed: argparse.Namespace) -> BeamSettings:
     return BeamSettings(**{name: value for name, value in given.items() if value is not None})
 
 
-def number(name: str, text: str | None) -> float | None:
-    """Raises Fault for text that is no number."""
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise Fault("setting_not_a_number", name=name, value=text) from None
-
-
-def whole(name: str, text: str | None) -> int | None:
-    """Raises Fault for text that is no whole number."""
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise Fault("setting_not_whole", name=name, value=text) from None
-
-
-def order(text: str) -> tuple[StageName, ...]:
+def order(text: str) -> tuple[FilterName, ...]:
     """The stages as typed, then those not named. Unknown and repeated ones are left to Settings."""
     named = [part.strip().replace("-", "_") for part in text.split(",")]
-    known: dict[str, StageName] = {name: name for name in STAGE_NAMES}
+    known: dict[str, FilterName] = {name: name for name in STAGE_NAMES}
     if len(set(named)) < len(named) or not set(named) <= known.keys():
         raise Fault("bad_order", value=text, allowed=",".join(STAGE_NAMES))
     return (*(known[name] for name in named), *(n for n in STAGE_NAMES if n not in named))

@@ -6,8 +6,10 @@ import argparse
 
 from core import decode
 from core.cli import arguments, beams, records, show
+from core.cli.numbers import listed
 from core.cli.output import check_target, write_json
 from core.decode.measure import checked
+from core.decode.past import Past
 from core.engine.store import build
 from core.engine.toy import logits_of
 from core.faults import Fault
@@ -15,6 +17,9 @@ from core.models.catalog import catalogue_rows, resolve, state_on_disk
 from core.models.fetch import fetch
 from core.settings import RunSpec
 from core.trace import Capture
+
+MAX_ID = 2**31
+"""Above every id that a vocabulary has."""
 
 
 def models(typed: argparse.Namespace) -> None:
@@ -56,24 +61,26 @@ def run(typed: argparse.Namespace) -> None:
 
 def choose(typed: argparse.Namespace) -> None:
     settings = arguments.settings_of(typed)
+    for option, value in (("--ban", settings.banned), ("--pattern", settings.pattern)):
+        if value:
+            raise Fault("only_with_model", option=option)
     check_target(typed.json)
     if typed.probs is not None:
-        logits = logits_of(_numbers(typed.probs, "--probs", "[0.5, 0.3, 0.2]"))
+        logits = logits_of(listed(typed.probs, "--probs", "[0.5, 0.3, 0.2]"))
     else:
-        logits = checked(_numbers(typed.logits, "--logits", "[3, 2, 1]"))
-    choice = decode.choose(logits, settings, step=0)
+        logits = checked(listed(typed.logits, "--logits", "[3, 2, 1]"))
+    choice = decode.choose(logits, settings, step=0, past=_past(typed.past))
     if typed.json:
         write_json(records.choose_record(choice), typed.json)
     else:
         show.stages(choice)
 
 
-def _numbers(text: str, option: str, example: str) -> list[float]:
-    """``[0.5, 0.3]``, brackets optional. Raises Fault for anything else."""
-    body = text.strip()
-    if body.startswith("[") and body.endswith("]"):
-        body = body[1:-1]
-    try:
-        return [float(part) for part in body.split(",")]
-    except ValueError:
-        raise Fault("numbers_not_a_list", option=option, example=example) from None
+def _past(text: str | None) -> Past:
+    """The ids that count as generated. Raises Fault for what is no list of them."""
+    if text is None or not text.strip(" []"):
+        return Past()
+    ids = listed(text, "--past", "[2, 0]")
+    if not all(id >= 0 and id.is_integer() and id < MAX_ID for id in ids):
+        raise Fault("numbers_not_a_list", option="--past", example="[2, 0]")
+    return Past(tuple(map(int, ids)), 0)

@@ -6,7 +6,7 @@ import argparse
 from functools import cached_property
 
 from core.cli import show
-from core.cli.arguments import whole
+from core.cli.numbers import whole
 from core.engine.cost import check_prompt
 from core.engine.protocol import Engine
 from core.engine.store import build

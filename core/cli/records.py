@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Final
 
 from core.decode import choose
 from core.decode.candidates import columns, top_ids
-from core.settings import Settings
+from core.decode.past import Past
+from core.decode.rules import rules_for
+from core.settings import PROCESSOR_NAMES, Settings
 from core.tokens import Vocabulary
 from core.trace import Choice, Generation, StepTrace, Token
+
+FURTHER: Final = frozenset(("typical_p", "rolls", *PROCESSOR_NAMES))
+"""Settings that a record names only where they are on."""
 
 
 def run_record(run: Generation, vocabulary: Vocabulary, top: int) -> dict[str, Any]:
     """A whole run; each stage of each step lists its ``top`` likeliest survivors."""
     before = [token.id for token in run.prompt]
+    rules = rules_for(run.spec.settings, vocabulary)
     steps = []
     for step in run.steps:
-        steps.append(step_record(step, before, run.spec.settings, vocabulary, top))
+        choice = choose(
+            step.forward.logits,
+            run.spec.settings,
+            step=step.index,
+            past=Past.at(before, step.index),
+            rules=rules,
+        )
+        full = dataclasses.replace(step, choice=choice)
+        steps.append(step_record(full, before, vocabulary, top))
         before = [*before, step.choice.id]
     return {
         "model": run.spec.model,
-        "settings": dataclasses.asdict(run.spec.settings),
+        "settings": settings_record(run.spec.settings),
         "prompt": [token_record(token) for token in run.prompt],
         "steps": steps,
         "text": text_of(run, vocabulary),
@@ -29,6 +43,17 @@ def run_record(run: Generation, vocabulary: Vocabulary, top: int) -> dict[str, A
         "logprob": run.logprob,
         "perplexity": run.perplexity,
     }
+
+
+def settings_record(settings: Settings) -> dict[str, Any]:
+    """Those that every run has, and of the further ones those that are on."""
+    off = Settings()
+    given = {
+        name: value
+        for name, value in dataclasses.asdict(settings).items()
+        if name not in FURTHER or value != getattr(off, name)
+    }
+    return {**given, "order": settings.filters}
 
 
 def text_of(run: Generation, vocabulary: Vocabulary) -> str:
@@ -49,12 +74,10 @@ def token_record(token: Token) -> dict[str, Any]:
 
 
 def step_record(
-    step: StepTrace, before: list[int], settings: Settings, vocabulary: Vocabulary, top: int
+    step: StepTrace, before: list[int], vocabulary: Vocabulary, top: int
 ) -> dict[str, Any]:
-    logits = step.forward.logits
-    choice = choose(logits, settings, step=step.index)
-    # No filter reorders, so the likeliest survivors of every stage are the model's likeliest.
-    best = top_ids(logits, top)
+    """One step, whose choice has its stages."""
+    choice = step.choice
     stages = [
         {
             "name": stage.name,
@@ -63,7 +86,7 @@ def step_record(
             "mass": stage.mass,
             "top": [
                 {"id": token, "text": vocabulary.text([token]), "probability": float(column[token])}
-                for token in best[: stage.survivors]
+                for token in top_ids(stage.logits, min(top, stage.survivors))
             ],
         }
         for stage, column in zip(choice.stages, columns(choice.stages), strict=True)
@@ -72,7 +95,7 @@ def step_record(
         "index": step.index,
         "ids_before": before,
         "stages": stages,
-        "choice": choice_record(step.choice, vocabulary),
+        "choice": choice_record(choice, vocabulary),
         "ms": step.forward.ms,
     }
 

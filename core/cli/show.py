@@ -129,12 +129,13 @@ class Listing:
 
 
 def stages(choice: Choice) -> None:
-    """The filters as a table, and the choice below it."""
+    """The stages as a table, and the choice below it."""
+    width = max(12, *(len(stage.name) + 1 for stage in choice.stages))
     for stage, column in zip(choice.stages, columns(choice.stages), strict=True):
-        setting = "off" if stage.parameter is None else f"{stage.parameter:g}"
+        setting = _setting(stage.parameter)
         kept = stage.keeps.nonzero()[0].tolist()
         shares = ", ".join(f"{token}: {column[token]:.4f}" for token in kept)
-        print(f"{stage.name:<12}{setting:>7}  keeps {stage.survivors} ({stage.mass:.4f})  {shares}")
+        print(f"{stage.name:<{width}}{setting:>7}  keeps {stage.survivors} ({stage.mass:.4f})  {shares}")
     dice = "" if choice.u is None else f" at u = {choice.u:.4f}"
     print(
         f"choice: token {choice.id} ({choice.rule}{dice}), probability "
@@ -144,6 +145,12 @@ def stages(choice: Choice) -> None:
         f"entropy: {choice.entropy_model:.4f} nats ({bits(choice.entropy_model):.4f} bits) before "
         f"the filters, {choice.entropy_filtered:.4f} nats after"
     )
+
+
+def _setting(parameter: float | int | str | None) -> str:
+    if parameter is None:
+        return "off"
+    return parameter if isinstance(parameter, str) else f"{parameter:g}"
 
 
 def catalogue(rows: Sequence[dict[str, Any]]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from core.decode.measure import checked, descending, rank
 from core.decode.measure import probabilities as softmax
-from core.settings import StageName
+from core.settings import PROCESSOR_NAMES, StageName
 from core.trace import Choice, Stage
 
 
@@ -37,7 +37,8 @@ class Candidate:
     that the model itself rules out."""
     bar: tuple[float, float] | None
     """Stretch [low, high) of the draw bar; ``None`` if it has none. That of "all others" runs
-    from the end of the top rows to 1, and a chosen token outside the top lies within it."""
+    from the end of the top rows to 1, and a chosen token outside the top lies within it; where
+    processors changed the order, the others stand between the rows and have none."""
 
 
 def candidates(
@@ -53,10 +54,11 @@ def candidates(
     table = Table(row, choice)
     given = np.asarray(logits)
     top = top_ids(given if given.dtype == np.float32 else row, n)
-    rows, low = [], 0.0
+    rows: list[Candidate] = []
+    low: float | None = None if table.processed else 0.0
     for position, token in enumerate(top):
         rows.append(table.row(token, position + 1, low))
-        low += rows[-1].probability_filtered
+        low = None if low is None else low + rows[-1].probability_filtered
     extra = dict.fromkeys([choice.id, *also]).keys() - set(top)
     rows += sorted((table.row(token) for token in extra), key=lambda c: c.rank or 0)
     if len(rows) < row.size:
@@ -84,6 +86,10 @@ class Table:
         self.choice = choice
         self.model = softmax(logits)
         self.columns = columns(choice.stages)
+        changed = [stage.logits for stage in choice.stages if stage.name in PROCESSOR_NAMES]
+        self.processed = bool(changed)
+        self.entering = changed[-1] if changed else logits
+        """By which the survivors stand on the bar."""
 
     def row(self, token: int, place: int | None = None, low: float | None = None) -> Candidate:
         """The row of one token; its rank and the start of its stretch, if already known."""
@@ -103,7 +109,7 @@ class Table:
             bar=(low, min(1.0, low + after[-1])) if after[-1] > 0 else None,
         )
 
-    def others(self, shown: Sequence[int], low: float) -> Candidate:
+    def others(self, shown: Sequence[int], low: float | None) -> Candidate:
         """The row for every token not in ``shown``; the top rows end at ``low`` on the bar."""
         after = tuple(_rest(column, shown) for column in self.columns)
         return Candidate(
@@ -116,7 +122,7 @@ class Table:
             after=after,
             probability_filtered=after[-1],
             removed_by=None,
-            bar=(min(1.0, low), 1.0) if after[-1] > 0 else None,
+            bar=(min(1.0, low), 1.0) if low is not None and after[-1] > 0 else None,
         )
 
     def _removed_by(self, token: int) -> StageName | None:
@@ -129,9 +135,9 @@ class Table:
 
     def _ahead(self, token: int) -> float:
         """Filtered probability of all the tokens before this one on the bar."""
-        filtered, here = self.columns[-1], self.logits[token]
-        ties = filtered[:token][self.logits[:token] == here]
-        return float(filtered[self.logits > here].sum() + ties.sum())
+        filtered, here = self.columns[-1], self.entering[token]
+        ties = filtered[:token][self.entering[:token] == here]
+        return float(filtered[self.entering > here].sum() + ties.sum())
 
 
 def _rest(column: Float[np.ndarray, " vocabulary"], shown: Sequence[int]) -> float:
