@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from core.settings import STAGE_NAMES, Settings
+from core.settings import Settings
 
 TABLE = json.loads((Path(__file__).parent / "laws" / "decoding.json").read_text(encoding="utf-8"))
-PARAMETERS = ("temperature", "top_k", "top_p", "min_p")
+PARAMETERS = ("temperature", "top_k", "top_p", "min_p", "typical_p")
 
 
 def law_logits(law):
@@ -17,6 +17,5 @@ def law_logits(law):
 
 
 def law_settings(law):
-    named = tuple(law.get("order", ()))
-    order = (*named, *(name for name in STAGE_NAMES if name not in named))
-    return Settings(order=order, **{name: law[name] for name in PARAMETERS if name in law})
+    found = {name: law[name] for name in PARAMETERS if name in law}
+    return Settings(order=tuple(law.get("order", ())), **found)

@@ -32,6 +32,7 @@ def questions():
             top_k=int(rng.integers(1, 60)) if rng.random() < 0.5 else None,
             top_p=float(rng.uniform(0.05, 1)) if rng.random() < 0.6 else None,
             min_p=float(rng.uniform(0, 0.6)) if rng.random() < 0.4 else None,
+            typical_p=float(rng.uniform(0.05, 1)) if rng.random() < 0.5 else None,
             order=tuple(rng.permutation(STAGE_NAMES).tolist()),
         )
         yield row.astype(np.float32 if float32 else np.float64), settings, uniform(1, case)
@@ -45,7 +46,7 @@ def test_python_and_javascript_agree():
             {
                 "logits": [None if x == -np.inf else float(x) for x in row],
                 "float32": row.dtype == np.float32,
-                "settings": dataclasses.asdict(settings),
+                "settings": {**dataclasses.asdict(settings), "order": settings.filters},
                 "u": u,
             }
             for row, settings, u in asked

@@ -12,7 +12,7 @@ const answers = JSON.parse(readFileSync(0, "utf8")).map(({ logits, float32, sett
     mass: result.stages.map((stage) => stage.mass),
     probabilities: [...result.probabilities],
     drawn: draw(result, u),
-    nats: entropyAfter(result.prefix).nats,
+    nats: entropyAfter(result.interval).nats,
   }
 })
 process.stdout.write(JSON.stringify(answers))

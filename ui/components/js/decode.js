@@ -1,14 +1,19 @@
 // The decoding filters over the whole vocabulary, fast enough for a slider: the same mathematics
 // as core/decode, tested against the same table of laws.
 //
-// Every filter keeps a *prefix* of the tokens in descending order, so the vocabulary is sorted
-// once (`prepare`) and a filter is one number, the length of its prefix. Running sums then give
-// any probability, mass or cut-off without another pass.
+// Every filter keeps an *interval* of the tokens in descending order, so the vocabulary is sorted
+// once (`prepare`) and a filter is two numbers, the ends of its interval: {start, length}. Only
+// typical-p drops from the top, too. Running sums (`cumulative`, from the interval's start on)
+// then give any probability, mass or cut-off without another pass.
+//
+// What looks at the text (penalties, banned texts, a pattern) changes single scores before any
+// filter: prepare the changed scores, and ask `model` of the prepared raw ones.
 
 export const TOLERANCE = 1e-6
+export const TIE = 1e-9
 
-// Sorts logits once. `order[r]` is the id at rank r (0 = highest, equal logits by id), `rank[id]`
-// the inverse, `sorted` the logits in that order, `model` the model's own distribution.
+// Sorts scores once. `order[r]` is the id at rank r (0 = highest, equal logits by id), `rank[id]`
+// the inverse, `sorted` the scores in that order, `model` the distribution that they stand for.
 export function prepare(logits) {
   const order = logits instanceof Float32Array ? decodeRadix(logits) : decodeCompared(logits)
   const size = order.length
@@ -23,27 +28,28 @@ export function prepare(logits) {
     throw new RangeError("logits must be finite or -Infinity")
   }
   if (sorted[0] === -Infinity) throw new RangeError("every token is impossible")
-  const model = decodePrefix(sorted, 1, size)
+  const model = decodeInterval(sorted, 1, 0, size)
   return { logits, order, rank, sorted, model, memo: model }
 }
 
-// settings: {temperature, top_k, top_p, min_p, order}; null is "off". Each stage says how many
-// tokens survive it and their mass under the distribution that entered it.
+// settings: {temperature, top_k, top_p, min_p, typical_p, order}; null is "off". Each stage says
+// how many tokens survive it and their mass under the distribution that entered it.
 export function applyStages(prepared, settings) {
   const stages = []
   let before = prepared.model
   for (const name of settings.order) {
     const parameter = settings[name] ?? null
-    const prefix = decodeFilter(prepared, before, name, parameter)
-    const survivors = prefix.length
-    stages.push({ name, parameter, survivors, mass: decodeMass(before, survivors), prefix })
-    before = prefix
+    const interval = decodeFilter(prepared, before, name, parameter)
+    const survivors = interval.length
+    stages.push({ name, parameter, survivors, mass: decodeMass(before, interval), interval, prefix: interval })
+    before = interval
   }
   let all = null
   return {
     prepared,
     stages,
     kept: before.length,
+    interval: before,
     prefix: before,
     // By token id; 0 for removed tokens. Made when it is first asked for.
     get probabilities() {
@@ -52,58 +58,70 @@ export function applyStages(prepared, settings) {
   }
 }
 
-// The distribution of one stage (`stage.prefix`) or of the model (`prepared.model`), by token id.
-export function probabilitiesAfter(prepared, prefix) {
+// The distribution of one stage (`stage.interval`) or of the model (`prepared.model`), by token id.
+export function probabilitiesAfter(prepared, interval) {
   const out = new Float64Array(prepared.order.length)
-  for (let r = 0; r < prefix.length; r++) out[prepared.order[r]] = decodeAt(prefix, r)
+  const { start, length } = interval
+  for (let r = start; r < start + length; r++) out[prepared.order[r]] = probabilityOfRank(interval, r)
   return out
 }
 
 // One token's probability after a stage.
-export function probabilityAt(prepared, prefix, id) {
-  return decodeAt(prefix, prepared.rank[id])
+export function probabilityAt(prepared, interval, id) {
+  return probabilityOfRank(interval, prepared.rank[id])
+}
+
+// The same by rank, from 0; 0 for tokens outside.
+export function probabilityOfRank({ sorted, t, total, start, length }, rank) {
+  return rank >= start && rank < start + length ? Math.exp((sorted[rank] - sorted[start]) / t) / total : 0
+}
+
+// Whether a stage kept the token at a rank.
+export function holds({ start, length }, rank) {
+  return rank >= start && rank < start + length
 }
 
 // One array for each stage, in the order of `ids`.
 export function stageProbabilities(result, ids) {
   const { prepared } = result
-  return result.stages.map(({ prefix }) =>
-    Float64Array.from(ids, (id) => probabilityAt(prepared, prefix, id)))
+  return result.stages.map(({ interval }) =>
+    Float64Array.from(ids, (id) => probabilityAt(prepared, interval, id)))
 }
 
 // What the tokens outside `ids` (all different) add up to: exactly 0 when none of them is left.
-export function othersAt(prepared, prefix, ids) {
+export function othersAt(prepared, interval, ids) {
   let shown = 0
-  let left = prefix.length
+  let left = interval.length
   for (const id of ids) {
-    shown += probabilityAt(prepared, prefix, id)
-    if (prepared.rank[id] < prefix.length) left--
+    shown += probabilityAt(prepared, interval, id)
+    if (holds(interval, prepared.rank[id])) left--
   }
   return left > 0 ? Math.max(0, 1 - shown) : 0
 }
 
 // The name of the first stage that dropped a token; null for survivors, and for tokens that the
-// model itself rules out.
+// scores themselves rule out.
 export function removedBy(result, id) {
   const rank = result.prepared.rank[id]
   if (rank >= result.prepared.model.length) return null
-  return result.stages.find(({ survivors }) => rank >= survivors)?.name ?? null
+  return result.stages.find(({ interval }) => !holds(interval, rank))?.name ?? null
 }
 
 // The stretch [low, high) of a token on the draw bar, on which the survivors stand from likely to
 // unlikely; null for removed tokens.
 export function barOf(result, id) {
-  const { cumulative, total, length } = result.prefix
-  const r = result.prepared.rank[id]
-  if (r >= length) return null
+  const { cumulative, total, start } = result.interval
+  const rank = result.prepared.rank[id]
+  if (!holds(result.interval, rank)) return null
+  const r = rank - start
   return [r ? cumulative[r - 1] / total : 0, cumulative[r] / total]
 }
 
 // The id on which the needle falls. Rounding can put u · total on the very end of the bar.
 export function draw(result, u) {
-  const { cumulative, total, length } = result.prefix
+  const { cumulative, total, start, length } = result.interval
   const r = decodeFirst(length, (i) => cumulative[i] > u * total)
-  return result.prepared.order[Math.min(r, length - 1)]
+  return result.prepared.order[start + Math.min(r, length - 1)]
 }
 
 // Of probabilities that sum to 1; 0 · ln 0 counts as 0.
@@ -114,69 +132,103 @@ export function entropy(probabilities) {
   return { nats, bits: nats / Math.LN2 }
 }
 
-// The same of a stage, without making its array: ln total + mean of (highest - logit) ÷ T.
-export function entropyAfter(prefix) {
-  let sum = 0
-  for (let r = 0; r < prefix.length; r++) {
-    const p = decodeAt(prefix, r)
-    sum -= p * Math.log(p)
+// The same of a stage, without making its array: ln total + mean of (highest - score) ÷ T.
+export function entropyAfter(interval) {
+  const { sorted, t, total, start, length } = interval
+  let mean = 0
+  for (let r = start; r < start + length; r++) {
+    const depth = (sorted[r] - sorted[start]) / t
+    mean += Math.exp(depth) * depth
   }
-  const nats = Math.max(0, sum)
+  const nats = Math.max(0, Math.log(total) - mean / total)
   return { nats, bits: nats / Math.LN2 }
 }
 
-// The `length` highest tokens at temperature t > 0. `cumulative[r]` sums exp((logit - highest) ÷ t)
-// over ranks 0 … r: at most 1 each, so nothing overflows. Tokens whose probability is 0 fall off.
-function decodePrefix(sorted, t, length) {
+// `length` ranks from `start` on at temperature t > 0. `cumulative[i]` sums exp((score - highest) ÷ t)
+// over the first i + 1 of them: at most 1 each, so nothing overflows. Tokens whose probability is 0
+// fall off.
+function decodeInterval(sorted, t, start, length) {
   const cumulative = new Float64Array(length)
   let sum = 0
-  for (let r = 0; r < length; r++) cumulative[r] = sum += Math.exp((sorted[r] - sorted[0]) / t)
-  const whole = { sorted, t, cumulative, total: sum, length }
-  const alive = decodeFirst(length, (r) => decodeAt(whole, r) === 0)
-  return decodeCut(whole, alive)
+  for (let i = 0; i < length; i++) cumulative[i] = sum += Math.exp((sorted[start + i] - sorted[start]) / t)
+  const whole = { sorted, t, cumulative, total: sum, start, length }
+  const alive = decodeFirst(length, (i) => probabilityOfRank(whole, start + i) === 0)
+  return decodeCut(whole, 0, alive)
 }
 
-function decodeCut(prefix, length) {
-  if (length >= prefix.length) return prefix
-  return { ...prefix, length, total: prefix.cumulative[length - 1] }
+// `length` of an interval's tokens, without the `first` ones.
+function decodeCut(interval, first, length) {
+  if (first > 0) return decodeInterval(interval.sorted, interval.t, interval.start + first, length)
+  if (length >= interval.length) return interval
+  return { ...interval, length, total: interval.cumulative[length - 1] }
 }
 
-function decodeAt({ sorted, t, total, length }, rank) {
-  return rank < length ? Math.exp((sorted[rank] - sorted[0]) / t) / total : 0
-}
-
-function decodeMass(before, length) {
-  return Math.min(1, before.cumulative[length - 1] / before.total)
+// Of an interval within another, under the distribution of the outer one.
+function decodeMass({ cumulative, total, start }, inner) {
+  const first = inner.start - start
+  const above = first > 0 ? cumulative[first - 1] : 0
+  return Math.min(1, (cumulative[first + inner.length - 1] - above) / total)
 }
 
 function decodeFilter(prepared, before, name, parameter) {
   if (parameter === null) return before
   if (name === "temperature") return decodeHeated(prepared, before, parameter)
+  if (name === "typical_p") return decodeCut(before, ...decodeTypicalP(before, parameter))
   const kept = { top_k: () => parameter, top_p: decodeTopP, min_p: decodeMinP }[name]
-  return decodeCut(before, Math.max(1, kept(before, parameter)))
+  return decodeCut(before, 0, Math.max(1, kept(before, parameter)))
 }
 
 // Temperature 0 leaves the highest token. The last sums are kept, so that dragging another slider
 // costs no exponentials.
 function decodeHeated(prepared, before, t) {
-  if (t === 0) return decodeCut(before, 1)
+  if (t === 0) return decodeCut(before, 0, 1)
   if (t === before.t) return before
   const { memo } = prepared
-  if (memo.t === t && memo.cumulative.length === before.length) return memo
-  return (prepared.memo = decodePrefix(prepared.sorted, t, before.length))
+  const same = memo.start === before.start && memo.cumulative.length === before.length
+  if (memo.t === t && same) return memo
+  return (prepared.memo = decodeInterval(prepared.sorted, t, before.start, before.length))
 }
 
-// The shortest prefix whose mass reaches p; for p = 1 that is everything.
+// The shortest beginning whose mass reaches p; for p = 1 that is everything.
 function decodeTopP({ cumulative, total, length }, p) {
   if (p >= 1) return length
   const goal = (p - TOLERANCE) * total
-  return 1 + decodeFirst(length, (r) => cumulative[r] >= goal)
+  return 1 + decodeFirst(length, (i) => cumulative[i] >= goal)
 }
 
-function decodeMinP({ sorted, t, length }, share) {
+function decodeMinP({ sorted, t, start, length }, share) {
   if (share === 0) return length
-  const lowest = sorted[0] + t * Math.log(share * (1 - TOLERANCE))
-  return decodeFirst(length, (r) => sorted[r] < lowest)
+  const lowest = sorted[start] + t * Math.log(share * (1 - TOLERANCE))
+  return decodeFirst(length, (i) => sorted[start + i] < lowest)
+}
+
+// [tokens dropped from the top, tokens kept]: those whose surprise -ln p is closest to the entropy,
+// until their mass reaches p. Tokens at the same distance stand or fall together. The distance
+// first falls and then rises along the order, so what lies within one is an interval.
+function decodeTypicalP(interval, p) {
+  const { sorted, t, cumulative, total, start, length } = interval
+  if (p >= 1) return [0, length]
+  const top = Math.log(total)
+  const middle = entropyAfter(interval).nats
+  const goal = (p - TOLERANCE) * total
+  const surprise = (i) => top - (sorted[start + i] - sorted[start]) / t
+  const within = (distance) => [
+    decodeFirst(length, (i) => surprise(i) >= middle - distance - TIE),
+    decodeFirst(length, (i) => surprise(i) >= middle + distance + TIE),
+  ]
+  const reached = (distance) => {
+    const [low, high] = within(distance)
+    return high > low && cumulative[high - 1] - (low > 0 ? cumulative[low - 1] : 0) >= goal
+  }
+  const turn = decodeFirst(length, (i) => surprise(i) >= middle)
+  const above = decodeFirst(turn, (i) => reached(middle - surprise(turn - 1 - i)))
+  const below = decodeFirst(length - turn, (i) => reached(surprise(turn + i) - middle))
+  const enough = Math.min(
+    above < turn ? middle - surprise(turn - 1 - above) : Infinity,
+    below < length - turn ? surprise(turn + below) - middle : Infinity,
+  )
+  const [low, high] = within(enough)
+  return [low, high - low]
 }
 
 // The first of 0 … length - 1 from which on `test` holds; `length` when it never does.
