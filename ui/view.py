@@ -86,13 +86,17 @@ class View:
     table: str = ""
     """Toy table searched instead of the model: the name of a classic, or the table as JSON."""
     columns: tuple[str, ...] = ()
-    """Strategies compared, as the command line spells them; empty: the page's first set."""
+    """Strategies compared, as ``core.decode.columns`` spells them; empty: the page's first set."""
     samples: int = 1
     """Texts drawn for each of them."""
     dice: str = ""
     """"own": every column throws its own dice; empty: all share them."""
     sweep: str = ""
     """A parameter and its values on the Compare page; empty: the page chooses."""
+    reference: int = 0
+    """The column that the others are compared with."""
+    sample: int = 0
+    """Which of the texts of each column is in view."""
     branches: tuple[str, ...] = ()
     """Other ways that the run could have gone, as ``ui.branches`` spells them."""
     draws: tuple[int, int] = (0, 0)
@@ -232,6 +236,8 @@ FIELDS: Final[dict[str, tuple[str, Parse, Spell]]] = {
     "samples": ("samples", within(1, SAMPLES_CAP), spelled),
     "dice": ("dice", one_of(DICE), str),
     "sweep": ("sweep", capped(COLUMN_CAP), capped(COLUMN_CAP)),
+    "reference": ("ref", within(0, COLUMNS_CAP - 1), spelled),
+    "sample": ("text", within(0, SAMPLES_CAP - 1), spelled),
     "branches": ("branches", branches.from_link, branches.to_link),
     "draws": ("draws", draws, colon),
 }
