@@ -157,6 +157,28 @@ def test_a_projector_shows_the_three_stages_side_by_side_and_cuts_nothing(
     assert page.evaluate(CUT) == {"rows": 1, "cut": []}
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("query", ["", "&t=0"])
+def test_an_old_projector_shows_the_whole_way_and_the_loop_without_scrolling(
+    page, ready, query, lang
+):
+    page.set_viewport_size({"width": 1366, "height": 768})
+    open_page(page, ready, f"/?lang={lang}{query}")
+    loop = page.locator(".st-key-journey .loop").bounding_box()
+    assert loop["y"] + loop["height"] <= 768
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_menu_has_the_parts_of_the_story_and_cuts_no_name(page, ready, lang):
+    open_page(page, ready, f"/?lang={lang}")
+    menu = page.locator(".st-key-menu")
+    names = {"en": ["Look inside", "Decoding"], "zh": ["看看内部", "怎样选词"]}[lang]
+    assert menu.locator("[data-testid=stCaptionContainer]").all_inner_texts()[:2] == names
+    cut = "all => all.filter((n) => n.scrollWidth > n.clientWidth + 1).map((n) => n.textContent)"
+    links = page.locator("[data-testid=stPageLink-NavLink] span, [data-testid=stPageLink-NavLink]")
+    assert links.evaluate_all(cut) == []
+
+
 def test_where_the_sidebar_is_folded_the_page_offers_the_prompt(page, ready):
     open_page(page, ready)
     here = page.locator(".st-key-prompt_here").get_by_role("button").first

@@ -11,6 +11,8 @@ import { tables } from "./journey_tables.js"
 const WIDE = 900
 const ROOMY = 1240
 const FEW_GUESSES = 1400
+// A window no higher than this is that of an old projector: everything moves closer together.
+const LOW = 800
 const places = new WeakMap()
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -49,6 +51,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     place.width = width
     root.dataset.size = width >= WIDE ? "wide" : width >= 640 ? "middle" : "narrow"
     root.dataset.dense = String(width >= WIDE && width < ROOMY)
+    root.dataset.short = String(width >= WIDE && window.innerHeight <= LOW)
+    place.height = window.innerHeight
     root.dataset.few = String(width >= 640 && width < FEW_GUESSES)
     stages.compute.paint(root.dataset.size, root)
     stages.read.paint(root.dataset.theme)
@@ -56,7 +60,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   place.observer?.disconnect()
   place.observer = new ResizeObserver(() => {
-    const resized = Math.abs(root.getBoundingClientRect().width - place.width) > 0.5
+    const higher = place.height <= LOW !== window.innerHeight <= LOW
+    const resized = higher || Math.abs(root.getBoundingClientRect().width - place.width) > 0.5
     // Sentences of another length move the floor under the loop's line.
     if (resized) paint()
     else loop.paint(board, root.dataset.size === "wide")

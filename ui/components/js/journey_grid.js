@@ -1,14 +1,14 @@
 // Where the lanes of tokens and the columns of layers lie; no DOM, so that node can test it.
 import { laneHeight, layerAt } from "./journey_layout.js"
 
-export const GRID = { axis: 22, room: 325, denseRoom: 204, lens: 36, lensTitle: 24, run: 120 }
+export const GRID = { axis: 22, room: 325, denseRoom: 204, shortRoom: 168, lens: 36, lensTitle: 24, run: 120 }
 
-// size: wide, middle or narrow (the component); width: pixels of the drawing.
-export function laneGrid({ size, dense, width, layers, rows, hidden, lens }) {
+// size: wide, middle or narrow (the component); short: a low window; width: of the drawing.
+export function laneGrid({ size, dense, short, width, layers, rows, hidden, lens }) {
   const wide = size !== "narrow"
   const pad = { left: dense || !wide ? 14 : 46, right: wide ? 58 : 44 }
   const slots = rows + (hidden ? 1 : 0) + 1 // the last one belongs to the token that joins
-  const lane = laneHeight(slots, !wide ? 30 * slots : dense ? GRID.denseRoom : GRID.room)
+  const lane = laneHeight(slots, !wide ? 30 * slots : short ? GRID.shortRoom : dense ? GRID.denseRoom : GRID.room)
   const bottom = GRID.axis + (wide ? slots : slots - 1) * lane
   const pitch = Math.max(1, (width - pad.left - pad.right) / layers)
   const slotOf = (row) => (hidden && row > 0 ? row + 1 : row)

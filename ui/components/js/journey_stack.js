@@ -49,8 +49,8 @@ export function paintStack(stack, size, root) {
   const { data, picture } = stack
   const width = stack.slider.getBoundingClientRect().width
   const [rows, layers] = [data.lanes.length, data.layers]
-  const dense = root.dataset.dense === "true"
-  const grid = laneGrid({ size, dense, width, layers, rows, hidden: data.hidden, lens: data.lens })
+  const [dense, short] = [root.dataset.dense === "true", root.dataset.short === "true"]
+  const grid = laneGrid({ size, dense, short, width, layers, rows, hidden: data.hidden, lens: data.lens })
   stack.grid = grid
   root.style.setProperty("--lane", `${grid.lane}px`)
   picture.setAttribute("width", width)
