@@ -29,8 +29,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "tests/browser" in item.nodeid:
             item.add_marker(pytest.mark.browser)
-            # A busy machine can miss a moment that a test waits for; a fault fails twice.
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def _stays_here(address) -> bool:

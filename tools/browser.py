@@ -18,6 +18,19 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, Page
 
+from tools.ready import listen, ready
+
+__all__ = [
+    "Server",
+    "launch_options",
+    "listen",
+    "ready",
+    "serving",
+    "sideways",
+    "tracebacks",
+    "watch",
+]
+
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
@@ -96,19 +109,9 @@ def _wait_for(server: Server, within: float) -> None:
     raise RuntimeError(f"the app did not start within {within} s:\n{server.said()}")
 
 
-def ready(page: Page, *, within: float = 60) -> None:
-    """Wait until the script has run and every chart has been drawn."""
-    running = "[data-testid=stApp][data-test-script-state=notRunning]"
-    page.locator(running).wait_for(timeout=within * 1000)
-    page.locator("[data-testid=stSkeleton]").first.wait_for(state="detached", timeout=within * 1000)
-    # Charts are code that is loaded late: the script may be over before they asked to be drawn.
-    page.wait_for_timeout(150)
-    page.locator("[data-testid=stSkeleton]").first.wait_for(state="detached", timeout=within * 1000)
-    page.locator(running).wait_for(timeout=within * 1000)
-
-
 def watch(context: BrowserContext, wrong: list[str]) -> None:
     """Add to ``wrong`` each request that leaves this computer and each error on a page."""
+    listen(context)
 
     def on_request(url: str) -> None:
         parts = urlsplit(url)

@@ -114,6 +114,7 @@ def look(browser: Browser, url: str, pages: dict[str, str], query: str) -> list[
         context = browser.new_context(
             color_scheme=theme, viewport={"width": width, "height": HEIGHT}, locale="en-US"
         )
+        real.listen(context)
         for name, lang in itertools.product(pages, LANGUAGES):
             shot = Shot(name, lang, theme, width)
             wrong: list[str] = []
@@ -131,6 +132,7 @@ def look(browser: Browser, url: str, pages: dict[str, str], query: str) -> list[
             context = browser.new_context(
                 color_scheme=theme, viewport={"width": WIDTHS[0], "height": HEIGHT}
             )
+            real.listen(context)
             wrong = unfold_menu(context.new_page(), url, lang, theme)
             report += [f"menu-{lang}-{theme}: {line}" for line in wrong]
             context.close()

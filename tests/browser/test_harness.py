@@ -1,4 +1,11 @@
-"""The guard of the browser tests can fail, and an untouched page passes it."""
+"""The guard of the browser tests can fail, and an untouched page passes it; `ready` waits."""
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.NewSession_pb2 import NewSession
+
+from tools.ready import Talk
 
 
 def test_home_is_served_and_quiet(page, server, ready, complaints):
@@ -21,3 +28,33 @@ def test_guard_notices_what_it_must(page, ready, complaints):
     kinds = {line.split()[0] for line in complaints}
     assert kinds == {"asked", "console:", "script:"}, complaints
     complaints.clear()
+
+
+def test_ready_waits_for_a_run_that_is_asked_for_a_moment_later(page, ready):
+    page.goto("/Generate?model=toy&prompt=tell+me&p=off&strategy=greedy&lang=en")
+    ready(page)
+    chips = page.locator(".st-key-strip button.chip")
+    assert chips.count() == 1
+    # Streamlit's own sliders ask 200 ms after the last move.
+    page.locator(".control.step").evaluate("button => setTimeout(() => button.click(), 200)")
+    ready(page)
+    assert chips.count() == 2
+
+
+def test_a_question_is_answered_by_a_run_that_began_after_it_and_came_to_its_end():
+    talk = Talk()
+    talk.sent(BackMsg(rerun_script=ClientState(query_string="a")).SerializeToString())
+    assert talk.waiting
+    for message, waiting in (
+        # the end of the run before
+        (ForwardMsg(script_finished=ForwardMsg.FINISHED_SUCCESSFULLY), True),
+        (ForwardMsg(new_session=NewSession()), True),
+        # another question cut this one short
+        (ForwardMsg(script_finished=ForwardMsg.FINISHED_EARLY_FOR_RERUN), True),
+        (ForwardMsg(new_session=NewSession()), True),
+        (ForwardMsg(script_finished=ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY), False),
+    ):
+        talk.received(message.SerializeToString())
+        assert talk.waiting is waiting, message
+    talk.sent(BackMsg(app_heartbeat=True).SerializeToString())
+    assert not talk.waiting
