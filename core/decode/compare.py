@@ -128,7 +128,7 @@ class Lockstep:
         ]
         drawing = sum(len(track.lanes) > 1 for track in self.tracks)
         self._at_once = max(1, MOST_ROWS // max(1, drawing))
-        self._engines = dict(engines)
+        self._engines, self._failed = dict(engines), tuple(sorted(failed))
         self._steps, self._ms, self._cancelled = 0, 0.0, False
 
     @property
@@ -172,7 +172,7 @@ class Lockstep:
             batch = engine.next_logits(
                 [(*prompt, *ids) for ids in wanted],
                 prompt_length=length,
-                run=("compare", self.question, model, wave),
+                run=("compare", self.question, self._failed, model, wave),
             )
             return dict(zip(wanted, batch, strict=True))
         except Fault:

@@ -112,7 +112,7 @@ def _between_models(here: Text, there: Text, both: Sequence[Vocabulary]) -> Diff
         return SAME
     steps = [_holding(parts, place) for parts in spans]
     ids = (_at(here.ids, steps[0]), _at(there.ids, steps[1]))
-    return Difference(steps[0], "other_model", *ids, removed_here=ends[0])
+    return Difference(steps[0], "other_model", *ids)
 
 
 def _holding(parts: Sequence[bytes], place: int) -> int:
