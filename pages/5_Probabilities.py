@@ -3,6 +3,7 @@
 import streamlit as st
 
 from ui import own, state
+from ui.chance import Throw, chance, dice, of_step
 from ui.components.stages import stages
 from ui.context import Context
 from ui.figures.stages import MOST_ROWS, Scene, csv_of, probability_columns, stages_table
@@ -17,6 +18,7 @@ def body(context: Context) -> None:
     elif step:
         scene = Scene.of(context.spec.settings, step, context.vocabulary.label)
         stages(scene, t, context.vocabulary, context.spec.model, context.act, key="stages")
+        dice(of_step(context, step), t)
         table(scene, t)
 
 
@@ -49,6 +51,7 @@ def table(scene: Scene, t: Catalog) -> None:
             "text/csv",
             on_click="ignore",
         )
+    chance(Throw(scene.choice, scene.settings, scene.step, scene.label), t)
 
 
 page("probabilities", body, meanwhile=meanwhile)

@@ -14,6 +14,7 @@ from core.trace import Choice, StepTrace
 from ui import state
 from ui.context import Context
 from ui.figures.chance import draws_alt, draws_chart, draws_table, p_text, verdict
+from ui.figures.dice import dice_data, rolls_text
 from ui.i18n import Catalog
 from ui.view import DRAWS, ROUNDS_CAP
 
@@ -49,6 +50,27 @@ def chance(throw: Throw, t: Catalog) -> None:
         first = 1 + count * before
         seed = throw.settings.seed
         _drawn(draws(throw.choice, seed=seed, step=throw.step, count=count, first=first), throw, t)
+
+
+def dice(throw: Throw, t: Catalog) -> None:
+    """A button that throws the dice of the run's step again, where no other part has one."""
+    found = dice_data(throw.choice, throw.settings, throw.step)
+    if found["u"] is None:
+        return
+    forced = throw.choice.rule == "forced"
+
+    def again() -> None:
+        state.put(state.place().reroll(throw.step))
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            t("generate.reroll_forced" if forced else "generate.reroll"),
+            help=t("generate.reroll_help_plain"),
+            on_click=again,
+            icon=":material/casino:",
+            key="reroll",
+        )
+        st.caption(rolls_text(found, t))
 
 
 def _buttons(t: Catalog) -> None:

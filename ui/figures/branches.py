@@ -149,9 +149,7 @@ def _lane(lane: Lane, starts: Sequence[int]) -> dict[str, Any]:
     size = len(lane.path.tokens)
     inner = [cut for cut in lane.cuts if lane.start < cut < size]
     edges = [lane.start, *inner, size]
-    cells = [
-        _cell(lane.path, a, b, starts) for a, b in pairwise(edges) if b > a
-    ]
+    cells = [_cell(lane.path, a, b, starts) for a, b in pairwise(edges) if b > a]
     return {
         "index": lane.path.index,
         "current": lane.path.current,

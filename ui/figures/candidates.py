@@ -10,7 +10,7 @@ from core.settings import Settings
 from core.tokens import Vocabulary
 from core.trace import Stage, StepTrace
 from ui.figures.dice import dice_data
-from ui.figures.drawbar import bar_data, why
+from ui.figures.drawbar import bar_data, question, why
 from ui.figures.stage_names import stage_value
 from ui.i18n import HTML_LANG, Catalog
 
@@ -36,6 +36,7 @@ def candidates_data(
         "others": {str(n): _others(rows, n, size) for n in SIZES},
         "vocabulary": size,
         "why": why(step, vocabulary.label, t, greedy=settings.strategy == "greedy"),
+        "question": question(step, vocabulary.label, t),
         "bar": bar_data(choice, vocabulary.label),
         "dice": dice_data(choice, settings, step.index),
     }

@@ -79,9 +79,6 @@ def draws_chart(made: Draws, label: Label, t: Catalog) -> go.Figure:
         x=[row.count for row in found],
         name=t("generate.drawn"),
         marker={"color": ORANGE},
-        text=[f"{row.count:,}" for row in found],
-        textposition="outside",
-        cliponaxis=False,
         customdata=[
             [name, percent(row.count / made.count)] for name, row in zip(names, found, strict=True)
         ],
@@ -107,7 +104,17 @@ def draws_chart(made: Draws, label: Label, t: Catalog) -> go.Figure:
         customdata=[[name, percent(row.p)] for name, row in zip(names, found, strict=True)],
         hovertemplate="%{customdata[0]}: %{x:,.1f} (%{customdata[1]})<extra></extra>",
     )
-    most = max(max(row.count, row.expected + 2 * row.spread) for row in found)
+    ends = [max(row.count, row.expected + 2 * row.spread) for row in found]
+    figure.add_scatter(
+        y=y,
+        x=ends,
+        mode="text",
+        text=[f" {row.count:,}" for row in found],
+        textposition="middle right",
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=False,
+    )
     figure.update_yaxes(
         tickmode="array",
         tickvals=y,
@@ -116,7 +123,9 @@ def draws_chart(made: Draws, label: Label, t: Catalog) -> go.Figure:
         fixedrange=True,
         tickfont={"size": 14},
     )
-    figure.update_xaxes(range=[0, 1.14 * most], fixedrange=True, title=t("generate.axis_draws"))
+    figure.update_xaxes(
+        range=[0, 1.16 * max(ends)], fixedrange=True, title=t("generate.axis_draws")
+    )
     figure.update_layout(
         height=110 + 30 * len(found),
         margin={"l": 10, "r": 10, "t": 10, "b": 10},

@@ -119,6 +119,14 @@ def why(step: StepTrace, label: Label, t: Catalog, *, greedy: bool) -> str:
     return t("generate.sentence_join").join(said)
 
 
+def question(step: StepTrace, label: Label, t: Catalog) -> str:
+    """What :func:`why` answers first: why this token, or why not the favourite."""
+    top = favourite(step)
+    if step.choice.rule == "forced" or step.choice.id == top:
+        return t("generate.why")
+    return _why_not(step, label, t)[0]
+
+
 def favourite(step: StepTrace) -> int:
     """The token that the model itself finds likeliest."""
     return int(np.argmax(step.forward.logits))

@@ -60,8 +60,8 @@ function buttons(path, name, data, hands) {
 function facts(path, s) {
   if (path.fault !== null) return el("span", { class: "dim" }, path.fault)
   const parting = path.current ? s.branch_in_view
-    : path.parts === null ? s.branch_same : `${s.branch_parts} ${path.parts}`
-  const all = [`Σ ln p ${path.logprob}`, `${path.count} ${s.branch_tokens}`, path.ended, parting]
+    : path.parts === null ? s.branch_same : fmt(s.branch_parts_at, { n: path.parts })
+  const all = [`Σ ln p ${path.logprob}`, fmt(path.count === 1 ? s.branch_count_one : s.branch_count, { n: path.count }), path.ended, parting]
   return el("span", { class: "facts" }, all.filter(Boolean).map((fact) => el("span", {}, fact)))
 }
 

@@ -40,6 +40,7 @@ function part(cell, lane, path, row, data, hands) {
 }
 
 function laneNodes(lane, row, path, data, hands) {
+  const link = linkOf(lane, row)
   const nodes = lane.cells.map((cell) => part(cell, lane, path, row, data, hands))
   if (lane.cells.length === 0) {
     const text = path.fault ?? (lane.parent === null ? "" : data.strings.branch_stops)
@@ -47,8 +48,8 @@ function laneNodes(lane, row, path, data, hands) {
       class: "part none", title: path.fault, style: { gridRow: String(row + HEAD), gridColumn: String(lane.column + TRUNK) },
     }, text))
   }
-  const link = linkOf(lane, row)
   if (link) {
+    nodes[0].classList.add("hung")
     nodes.push(el("i", { class: "link", "aria-hidden": "true", style: { gridRow: `${link.from} / ${link.to + 1}`, gridColumn: String(link.column) } }))
   }
   for (const node of nodes) if (lane.current) node.classList.add("now")

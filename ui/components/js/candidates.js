@@ -74,7 +74,7 @@ class Candidates {
       el("section", { class: "box" },
         el("h4", {}, s.bar, el("span", { class: "dim" }, s.bar_help)),
         barNode(data, (this.width || 600) - 30, force),
-        el("p", { class: "why" }, el("b", {}, `${s.why} `), data.why),
+        whyNode(data),
         data.dice && diceNode(data, { reroll: () => this.reroll(), seed: (seed) => this.seed(seed) })),
       el("section", { class: "box" },
         el("div", { class: "top" }, el("h4", {}, fmt(s.candidates, { step: data.step + 1 })), this.sizes(size)),
@@ -106,6 +106,12 @@ class Candidates {
   picks() {
     return [...this.root.querySelectorAll(".pick")]
   }
+}
+
+// The question in bold, once: the sentences begin with it where it is "why not the top token?"
+function whyNode({ why, question }) {
+  const rest = why.startsWith(question) ? why.slice(question.length).trimStart() : why
+  return el("p", { class: "why" }, el("b", {}, `${question} `), rest)
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
