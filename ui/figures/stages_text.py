@@ -45,7 +45,7 @@ def text_data(
     """
     applied = any(stage.name in PROCESSOR_NAMES for stage in choice.stages)
     if past is None or (settings.processors and not applied):
-        return {"text": [], "forbidden": dict.fromkeys(RULES, [])}
+        return {"text": [], "forbidden": {name: [] for name in RULES}}
     times = Counter(past.generated)
     # A prompt may hold ids for which the model has no score.
     text = [(id, times[id]) for id in sorted(set(past.ids)) if id < logits.size]

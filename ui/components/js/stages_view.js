@@ -193,7 +193,10 @@ class StagesView {
     this.awaited = ++this.serial
     clearTimeout(this.patience)
     this.patience = setTimeout(() => (tries > 1 ? this.transmit(tries - 1) : this.giveUp()), VIEW_PATIENCE)
-    this.emit("action", { do: "settings", serial: this.serial, ...this.settings })
+    // Typed numbers have no text: what looks at one rests, and stays as the run has it.
+    const resting = this.data.has_text ? [] : TEXT_STAGES
+    const told = Object.entries(this.settings).filter(([name]) => !resting.includes(name))
+    this.emit("action", { do: "settings", serial: this.serial, ...Object.fromEntries(told) })
   }
 
   settle() {
