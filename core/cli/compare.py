@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, cast
 
-from core.cli import arguments, show
+from core.cli import show
 from core.cli.compare_records import comparison_record
 from core.cli.compare_show import listing
+from core.cli.numbers import whole
 from core.cli.output import check_target, write_json
 from core.compare_records import Column, Comparison, Dice, Question
 from core.decode import compare, parse_column, parse_sweep, sweep_columns
@@ -87,7 +88,7 @@ def _swept(typed: argparse.Namespace) -> Asked:
 
 
 def _whole(name: str, text: str | None, usual: int) -> int:
-    found = arguments.whole(name, text)
+    found = whole(name, text)
     return usual if found is None else found
 
 
