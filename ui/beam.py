@@ -18,12 +18,14 @@ from jaxtyping import Float
 
 from core.beam_records import BeamSearch, BeamStep
 from core.decode import BeamRun, Exhaustive, exhaustive, provider_of, replay
+from core.decode.beam import run_of
 from core.decode.beam_replay import Verdict
 from core.engine.cost import check_prompt
 from core.engine.memory import ByteLRU
 from core.engine.protocol import Engine
 from core.engine.toy import ToyEngine
 from core.engine.toy_table import ToyTable
+from core.faults import Fault
 from core.settings import BeamSettings
 from core.trace import Capture
 from ui import state
@@ -31,6 +33,7 @@ from ui.beam_table import table_of
 from ui.context import Context
 
 SEARCH_BYTES: Final = 64_000_000
+EXHAUSTIVE_BYTES: Final = 400_000
 PER_CANDIDATE: Final = 400
 """Bytes of a candidate with its record, measured; a hypothesis holds less for each token."""
 MOST_BEAMS: Final = 16
@@ -76,6 +79,11 @@ def _searches() -> ByteLRU[Any, BeamSearch]:
 def _halves() -> ByteLRU[Any, Any]:
     """Searches that were stopped or interrupted, as (state, steps)."""
     return ByteLRU(SEARCH_BYTES)
+
+
+@st.cache_resource(show_spinner=False)
+def _exhaustives() -> ByteLRU[Any, tuple[Exhaustive, float] | Fault]:
+    return ByteLRU(EXHAUSTIVE_BYTES)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
@@ -209,10 +217,24 @@ def exhaustive_answer(source: Source, settings: BeamSettings) -> tuple[Exhaustiv
     """Every text of a table and the milliseconds it took; ``None`` for a model. Raises Fault."""
     if source.table is None:
         return None
-    began = time.perf_counter()
     plain = BeamSettings(width=1, length_penalty=settings.length_penalty, max_new=settings.max_new)
-    provider = provider_of(source.engine, source.prompt)
-    found = exhaustive(provider, plain, source.engine.info.end_ids)
+    key = (*source.key, plain)
+    found = _exhaustives().get(key)
+    if found is None:
+        found = _try_all(source, plain)
+        _exhaustives().put(key, found, PER_CANDIDATE)
+    if isinstance(found, Fault):
+        raise found
+    return found
+
+
+def _try_all(source: Source, settings: BeamSettings) -> tuple[Exhaustive, float] | Fault:
+    began = time.perf_counter()
+    try:
+        provider = provider_of(source.engine, source.prompt)
+        found = exhaustive(provider, settings, source.engine.info.end_ids)
+    except Fault as fault:
+        return fault
     return found, (time.perf_counter() - began) * 1000
 
 
@@ -254,7 +276,8 @@ def _cut(source: Source, settings: BeamSettings) -> BeamSearch | None:
 def _run(source: Source, settings: BeamSettings, on_step: OnStep | None) -> BeamSearch:
     check_prompt(source.engine.info, len(source.prompt))
     run, key = _resumed(source, settings), question(source, settings)
-    provider = provider_of(source.engine, source.prompt)
+    ends = source.engine.info.end_ids
+    provider = provider_of(source.engine, source.prompt, run_of(source.prompt, settings, ends))
     while run.wanted:
         # A cancel point: Streamlit stops an outdated script at the next touch of its state.
         st.session_state.get(_STOPPED)

@@ -114,7 +114,7 @@ def lesson(name: str, vocabulary: Any, t: Catalog) -> None:
     found, about = outcomes(name), LESSONS[name]
     with st.container(border=True):
         st.markdown(
-            f"**{t('beam_search.lesson_title')}.** {lesson_sentence(name, found, vocabulary, t)}"
+            f"**{t('beam_search.lesson_title')}** {lesson_sentence(name, found, vocabulary, t)}"
         )
         with st.container(horizontal=True):
             for value in about.values:

@@ -6,6 +6,10 @@ import { legendNode, listNode, playerNode, rankingNode, summaryOf } from "./beam
 
 const TICK = 900
 const REST = 90
+// Pixels: from which width on the card stands beside the tree, what it takes there, the edges.
+const SIDE = 940
+const CARD = 342
+const EDGE = 26
 
 class Beam {
   constructor(root) {
@@ -25,7 +29,9 @@ class Beam {
       this.pause()
       this.open = new Set()
       this.shown = data.steps.length
-      this.size = firstSize(Math.max(1, ...data.steps.map((step) => step.candidates.filter((c) => c.fate !== "lost").length)))
+      const rows = data.steps.map((step) => step.candidates.filter((c) => c.fate !== "lost").length)
+      const side = this.root.clientWidth >= SIDE ? CARD : 0
+      this.size = firstSize(Math.max(1, ...rows), data.steps.length, this.root.clientWidth - side - EDGE)
     }
     // An answer to an earlier click must not undo a later one.
     if (other || this.serial === 0 || data.heard === this.serial) this.node = data.node ? nameOf(...data.node) : null
@@ -47,7 +53,7 @@ class Beam {
     this.width = root.clientWidth
     this.list = asList(this.width)
     root.dataset.list = this.list ? "yes" : "no"
-    root.dataset.side = this.width >= 940 ? "yes" : "no"
+    root.dataset.side = this.width >= SIDE ? "yes" : "no"
     const kept = root.querySelector(".scroller")
     const scroll = kept ? [kept.scrollLeft, kept.scrollTop] : [0, 0]
     const greedy = new Set((data.greedy?.path ?? []).map((node) => nameOf(...node)))
@@ -112,9 +118,11 @@ class Beam {
     }, focus ? 0 : REST)
   }
 
-  tell(name) {
+  // Without a node in view the card is the winner's.
+  tell(found) {
+    const name = found ?? (this.shown === this.data.steps.length ? this.best().at(-1) : null) ?? null
     const hooks = { ...this.hooks(), waiting: this.waiting && name === this.node }
-    const card = cardNode(this.data, name ? nodeOf(name) : null, this.alive, hooks)
+    const card = cardNode(this.data, name ? nodeOf(name) : null, this.alive, { ...hooks, hint: !this.node })
     keepFocus(this.root, () => this.card.replaceChildren(card))
   }
 

@@ -71,6 +71,7 @@ export function cardNode(data, node, alive, hooks) {
   const path = labelsOf(data, node)
   const parent = node[0] > 0 ? nameOf(node[0] - 1, candidate.parent) : null
   return el("aside", { class: `card ${candidate.fate}`, "aria-label": data.labels[candidate.label] },
+    hooks.hint && el("p", { class: "dim small" }, s.card_hint),
     el("header", {},
       el("bdi", { class: data.specials.has(candidate.label) ? "big control" : "big", title: data.labels[candidate.label] }, data.labels[candidate.label]),
       el("span", { class: `badge ${candidate.fate}` }, el("i", { "aria-hidden": "true" }, MARKS[candidate.fate]), s[`fate_${candidate.fate}`]),

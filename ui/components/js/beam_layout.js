@@ -14,9 +14,15 @@ const LIST_BELOW = 640
 export const nameOf = (step, place) => `${step}:${place}`
 export const nodeOf = (name) => name.split(":").map(Number)
 
-// The size that a tree of so many rows is first shown in.
-export function firstSize(rows) {
-  return rows <= 6 ? 2 : rows <= 10 ? 1 : 0
+// The size in which a tree of so many rows and steps is first shown: as large as fits the room,
+// and never larger than its rows allow.
+export function firstSize(rows, steps, room) {
+  const most = rows <= 6 ? 2 : rows <= 10 ? 1 : 0
+  for (let size = most; size > 0; size--) {
+    const { width, across } = SIZES[size]
+    if (ROOT_WIDTH + 12 + steps * (width + across) <= room) return size
+  }
+  return rows <= 6 ? 1 : 0
 }
 
 export const asList = (width) => width < LIST_BELOW
