@@ -117,11 +117,12 @@ def fitting(lines: Sequence[str]) -> tuple[str, ...]:
     kept: list[str] = []
     room = LINK_CAP
     for line in reversed(lines):
+        if len(line) > BRANCH_CAP:
+            continue
         room -= len(line) + 1
-        if len(line) <= BRANCH_CAP and room >= 0:
-            kept.insert(0, line)
-        elif len(line) <= BRANCH_CAP:
+        if room < 0:
             break
+        kept.insert(0, line)
     return tuple(kept)
 
 

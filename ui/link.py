@@ -105,8 +105,9 @@ def encode(spec: RunSpec, view: View) -> dict[str, str]:
         query["step"] = str(view.step)
     for name, (parameter, _, spell) in FIELDS.items():
         value = getattr(view, name)
-        if value != getattr(_VIEW, name):
-            query[parameter] = spell(value)
+        # Branches that are too long for a link spell nothing.
+        if value != getattr(_VIEW, name) and (text := spell(value)):
+            query[parameter] = text
     return query
 
 
