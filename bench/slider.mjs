@@ -33,7 +33,7 @@ const frame = (settings) => {
   const result = decode.applyStages(prepared, { order, ...settings })
   decode.stageProbabilities(result, top)
   for (const id of top) decode.barOf(result, id)
-  decode.othersAt(prepared, result.prefix, top)
+  decode.othersAt(prepared, result.interval, top)
   return decode.draw(result, 0.412)
 }
 const still = { temperature: 1, top_k: null, top_p: null, min_p: null }

@@ -1,7 +1,9 @@
 """What each click does to a reader's place in a run."""
 
+import math
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -193,6 +195,40 @@ def test_branches_become_columns_of_the_comparison():
         "sample,top_p=0.9,seed=3,force=2:345",
         "sample,top_p=0.9,seed=3",
     )
+
+
+def test_every_stage_can_be_set_from_the_browser():
+    event = {
+        "do": "settings", "typical_p": 0.5, "repetition_penalty": 1.3, "presence_penalty": 1,
+        "frequency_penalty": -0.5, "no_repeat_ngram": 3, "banned": ["a", "b"], "pattern": "x+",
+        "order": ["typical_p", "top_p"],
+    }  # fmt: skip
+    found = act(place(made=3, step=2), event, None)
+    assert found.spec.settings == Settings(
+        typical_p=0.5, repetition_penalty=1.3, presence_penalty=1.0, frequency_penalty=-0.5,
+        no_repeat_ngram=3, banned=("a", "b"), pattern="x+",
+        order=("typical_p", "top_p", "temperature", "top_k", "min_p"),
+    )  # fmt: skip
+    assert (found.view.made, found.view.step) == (3, 2)
+    numbers = ("typical_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+    off = dict.fromkeys([*numbers, "no_repeat_ngram"])
+    off |= {"do": "settings", "banned": [], "pattern": ""}
+    assert act(found, off, None).spec.settings == Settings(order=found.spec.settings.order)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"typical_p": 0}, {"typical_p": "0.5"}, {"repetition_penalty": 0},
+        {"presence_penalty": 11}, {"frequency_penalty": math.nan}, {"no_repeat_ngram": 2.5},
+        {"no_repeat_ngram": True}, {"banned": "abc"}, {"banned": [1]}, {"banned": None},
+        {"banned": ["x" * 501]}, {"pattern": None}, {"pattern": ["a"]}, {"pattern": "x" * 501},
+        {"order": ["banned"]}, {"order": "top_p"}, {"order": [["top_p"]]}, {"temperature": None},
+    ],
+)  # fmt: skip
+def test_a_wrong_value_from_the_browser_changes_nothing(wrong):
+    here = place()
+    assert act(here, {"do": "settings", "top_k": 3, **wrong}, None) == here
 
 
 def test_restart_keeps_the_settings_and_drops_what_was_forced():
