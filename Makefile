@@ -47,6 +47,7 @@ bench: dev  ## side-by-side measurements
 	$(PY) -m bench.step
 	$(PY) -m bench.first_paint
 	node bench/slider.mjs
+	$(PY) -m bench.nucleus
 
 install: $(VENV)/.installed  ## make .venv and install what the app needs
 
