@@ -133,8 +133,9 @@ class Batches:
     ) -> tuple[Logits, Stack | None]:
         """Read one batch, with the stack of the one before where it continues that one."""
         if self._alone(batch):
-            rows = [self._single(row, batch.prompt_of(row)) for row in batch.rows()]
-            return np.stack(rows), None
+            rows = np.stack([self._single(row, batch.prompt_of(row)) for row in batch.rows()])
+            rows.setflags(write=False)
+            return rows, None
         answer, stack = self._pass(batch, stack, known=self._answers.get if last else None)
         if batch.named and stack is not None:
             if batch.before is not None:

@@ -1,0 +1,145 @@
+"""Many texts at once against one, both through ``Engine.next_logits``, taking turns step by step.
+
+Six columns ÷ one column (goal < 2.5), a beam search of width 8 ÷ greedy, per step, with all that
+the search does besides (goal < 3), and 100 samples. Medians of a step in one process, so whatever
+disturbs the machine disturbs both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+
+import itertools
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+
+from core.decode.beam import BeamRun, provider_of
+from core.decode.choose import choose
+from core.engine.local import LocalEngine
+from core.engine.protocol import Engine
+from core.models.catalog import DEFAULT
+from core.models.load import load
+from core.settings import BeamSettings, Settings
+
+PROMPT = (
+    "The lighthouse keeper wrote down the weather every morning: the wind, the height of the "
+    "waves, the ships that passed, and whether the lamp had burned through the night. On the "
+    "first day of the year the page was empty, because"
+)
+MODELS = (DEFAULT, "gemma3-270m")
+Step = Callable[[], None]
+_numbers = itertools.count()
+
+
+def columns(engine: Engine, ids: tuple[int, ...], count: int, *, forward: bool = False) -> Step:
+    """Texts of one prompt, each sampled with a seed of its own: one step a call."""
+    texts, run = [ids] * count, next(_numbers)
+
+    def step() -> None:
+        made = len(texts[0]) - len(ids)
+        if forward:
+            rows = [engine.forward(text, prompt_length=len(ids)).logits for text in texts]
+        else:
+            rows = list(engine.next_logits(texts, prompt_length=len(ids), run=run))
+        for place, row in enumerate(rows):
+            settings = Settings(seed=1000 * run + place)
+            token = choose(row, settings, step=made, with_stages=False).id
+            texts[place] = (*texts[place], token)
+
+    return step
+
+
+def greedy(engine: Engine, ids: tuple[int, ...]) -> Step:
+    """What a page's greedy run does, one step a call."""
+    text, settings = [ids], Settings(strategy="greedy")
+
+    def step() -> None:
+        made = len(text[0]) - len(ids)
+        row = engine.forward(text[0], prompt_length=len(ids)).logits
+        text[0] = (*text[0], choose(row, settings, step=made, with_stages=False).id)
+
+    return step
+
+
+def beams(engine: Engine, ids: tuple[int, ...], width: int) -> Step:
+    """A beam search, its own work included, one step a call."""
+    run = BeamRun(BeamSettings(width=width, max_new=512), (), prompt=ids)
+    provider = provider_of(engine, ids, next(_numbers))
+    return lambda: void(run.advance(provider(run.wanted)))
+
+
+def void(_: object) -> None:
+    """A step's value is not wanted here."""
+
+
+def measure(steps: dict[str, Step], turns: int) -> dict[str, list[float]]:
+    """Milliseconds of each step; the first, which reads the prompt, is left out."""
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for turn in range(turns + 2):
+        for name, step in steps.items():
+            began = time.perf_counter()
+            step()
+            if turn > 1:
+                times[name].append(1000 * (time.perf_counter() - began))
+    return times
+
+
+def medians(title: str, times: dict[str, list[float]]) -> dict[str, float]:
+    found = {name: statistics.median(values) for name, values in times.items()}
+    base = next(iter(found.values()))
+    print(f"\n{title:44}{'median':>9}{'min':>9}{'ratio':>8}   (ms a step; ratio of medians)")
+    for name, values in times.items():
+        print(f"  {name:42}{found[name]:9.1f}{min(values):9.1f}{found[name] / base:8.2f}")
+    return found
+
+
+def of_model(name: str, turns: int) -> None:
+    # Two engines on one model: what one has read must not help the other.
+    loaded = load(name, device="cpu", dtype="float32")
+    one, many = LocalEngine(loaded), LocalEngine(loaded)
+    ids = many.vocabulary.encode(PROMPT).ids
+    print(
+        f"\n{name}, {len(ids)} prompt tokens, {turns} steps, {torch.get_num_threads()} threads, "
+        f"load average {os.getloadavg()[0]:.1f}"
+    )
+    found = medians(
+        "Columns",
+        measure(
+            {
+                "1 column": columns(one, ids, 1),
+                "6 columns, one batch": columns(many, ids, 6),
+                "6 columns, one by one": columns(LocalEngine(loaded), ids, 6, forward=True),
+                "100 samples, one batch": columns(many, ids, 100),
+            },
+            turns,
+        ),
+    )
+    column, six, _, hundred = found.values()
+    search = medians(
+        "Beams",
+        measure({"greedy": greedy(one, ids), "beam search, width 8": beams(many, ids, 8)}, turns),
+    )
+    line, eight = search.values()
+    print(f"\n6 columns ÷ 1: {six / column:.2f}   (goal < 2.5)")
+    print(f"beam of 8 ÷ greedy: {eight / line:.2f}   (goal < 3)")
+    print(f"100 samples ÷ 1: {hundred / column:.2f}   ({100_000 / hundred:.0f} tokens/s)")
+    print(f"memory kept: {many.bytes_remembered / 1e6:.0f} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", action="append", help="may be given twice (default: both)")
+    parser.add_argument("--turns", type=int, default=16)
+    choice = parser.parse_args()
+    for name in choice.model or MODELS:
+        of_model(name, choice.turns)
+
+
+if __name__ == "__main__":
+    main()
