@@ -55,6 +55,7 @@ def branches_panel(context: Context) -> None:
     with st.expander(t("generate.branches_file"), icon=":material/save:"):
         st.dataframe(branches_table(paths, t), hide_index=True)
         _file(context, written(context.spec, paths, recipes))
+    st.page_link(COMPARE, label=t("compare.from_generate"), icon=":material/arrow_forward:")
 
 
 def _listener(context: Context, key: str) -> Any:

@@ -15,7 +15,7 @@ from core.settings import MAX_SEED, BeamSettings, RunSpec, Settings
 from ui import compare_run as run
 from ui import state
 from ui.compare_details import details
-from ui.compare_editor import editor
+from ui.compare_editor import editor, more
 from ui.compare_jobs import Look
 from ui.compare_setup import Setup, setup, shared_seed, with_seed
 from ui.compare_sweep import sweep
@@ -105,6 +105,7 @@ def _controls(found: Setup, t: Catalog) -> None:
                 on_change=lambda: state.look(reference=st.session_state["compare_reference"]),
                 width=260,
             )
+        more(found, t)
 
 
 def _title(found: Setup, index: object, t: Catalog) -> str:

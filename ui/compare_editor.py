@@ -23,29 +23,32 @@ OWN: Final = "own"
 
 
 def editor(setup: Setup, t: Catalog) -> None:
-    """Draw the cards, and the button for one more column."""
+    """Draw the cards."""
     st.html(LOOKS)
     with st.container(key="compare_cards"):
         for index, slot in enumerate(setup.slots):
             with st.container(key=f"compare_card_{index}", border=True, gap="xsmall"):
                 _card(setup, index, slot, t)
-        if len(setup.slots) < COLUMNS_CAP:
-            with st.container(key="compare_more", gap="xsmall", vertical_alignment="center"):
-                st.button(
-                    t("compare.add"),
-                    key="compare_add",
-                    on_click=_add,
-                    icon=":material/add:",
-                    width="stretch",
-                )
-                st.button(
-                    t("compare.reset"),
-                    key="compare_reset",
-                    on_click=lambda: state.look(columns=(), reference=0, sample=0),
-                    disabled=not state.place().view.columns,
-                    type="tertiary",
-                    help=t("compare.reset_help"),
-                )
+
+
+def more(setup: Setup, t: Catalog) -> None:
+    """The buttons for one more column, and for the first set."""
+    st.button(
+        t("compare.add"),
+        key="compare_add",
+        on_click=_add,
+        icon=":material/add:",
+        disabled=len(setup.slots) >= COLUMNS_CAP,
+        help=t("compare.add_help", most=COLUMNS_CAP),
+    )
+    if state.place().view.columns:
+        st.button(
+            t("compare.reset"),
+            key="compare_reset",
+            on_click=lambda: state.look(columns=(), reference=0, sample=0),
+            icon=":material/restart_alt:",
+            help=t("compare.reset_help"),
+        )
 
 
 def _card(setup: Setup, index: int, slot: Slot, t: Catalog) -> None:
@@ -64,8 +67,6 @@ def _card(setup: Setup, index: int, slot: Slot, t: Catalog) -> None:
             fields(index, slot, t)
         with st.popover(t("compare.more"), icon=":material/more_horiz:", key=f"c{index}_menu"):
             _menu(index, len(setup.slots), t)
-        _arrow(index, -1, len(setup.slots), t)
-        _arrow(index, 1, len(setup.slots), t)
     refused = st.session_state.get(REFUSED, {}).get((index, slot.text))
     if slot.fault or refused:
         st.error(t.fault(slot.fault or refused))
@@ -104,6 +105,8 @@ def _menu(index: int, count: int, t: Catalog) -> None:
         at = state.place().view.reference
         put([*found[:index], *found[index + 1 :]], reference=at - (index < at))
 
+    _move(index, -1, count, t)
+    _move(index, 1, count, t)
     st.button(
         t("compare.duplicate"),
         key=f"c{index}_twin",
@@ -130,7 +133,7 @@ def _menu(index: int, count: int, t: Catalog) -> None:
     )
 
 
-def _arrow(index: int, way: int, count: int, t: Catalog) -> None:
+def _move(index: int, way: int, count: int, t: Catalog) -> None:
     def move() -> None:
         found, at = texts(), state.place().view.reference
         other = index + way
@@ -139,11 +142,10 @@ def _arrow(index: int, way: int, count: int, t: Catalog) -> None:
 
     side = "earlier" if way < 0 else "later"
     st.button(
-        " ",
+        t(f"compare.{side}"),
         key=f"c{index}_{side}",
-        help=t(f"compare.{side}", letter=LETTERS[index]),
         on_click=move,
         disabled=not 0 <= index + way < count,
         icon=":material/arrow_back:" if way < 0 else ":material/arrow_forward:",
-        type="tertiary",
+        width="stretch",
     )

@@ -29,7 +29,7 @@ from ui.i18n import Catalog, plain
 
 MOMENT: Final = 0.5
 """Seconds for which a page waits, so that quick answers come at once."""
-REFRESH: Final = 0.35
+REFRESH: Final = 0.4
 """Seconds between two looks at a comparison that is being written."""
 NOTES_BYTES: Final = 16_000_000
 _WHO: Final = "compare_who"

@@ -1,7 +1,7 @@
 // Strategies as rows, steps as columns: the texts of a comparison while they grow.
 import { el, fmt, keepFocus, percent, themeOf } from "./dom.js"
 import { ramp } from "./ramp.js"
-import { cellClasses, cellProbability, changedFrom, longest, moveTo, spoken, standing } from "./columns_cells.js"
+import { cellClasses, cellProbability, changedFrom, longest, moveTo, spoken, standing, start } from "./columns_cells.js"
 import { nameNode, sentence, stepNode, textsNode } from "./columns_panel.js"
 
 const boards = new WeakMap()
@@ -32,7 +32,11 @@ class Board {
   update(data, theme, emit) {
     const redraw = this.theme !== theme || this.data?.strings.lang !== data.strings.lang
     Object.assign(this, { data, theme, emit })
-    if (redraw) this.rows = []
+    if (redraw) {
+      this.rows.forEach((own) => own.nodes.forEach((node) => node.remove()))
+      this.rows = []
+    }
+    if (!data.rows[this.at.row]?.cells.some((cell) => cell.step === this.at.step)) this.moved = false
     this.table.setAttribute("aria-label", data.strings.table)
     this.root.setAttribute("aria-busy", String(data.running))
     keepFocus(this.root, () => this.draw())
@@ -42,7 +46,7 @@ class Board {
   draw() {
     const { data } = this
     const room = data.rows.length
-    if (!data.rows[this.at.row]?.cells.length) this.at = { row: Math.max(0, data.rows.findIndex((r) => r.cells.length)), step: 0 }
+    if (!this.moved) this.at = start(data.rows)
     this.drawHead()
     while (this.rows.length > room) this.rows.pop().nodes.forEach((node) => node.remove())
     data.rows.forEach((row, index) => this.drawRow(row, index))
@@ -110,6 +114,7 @@ class Board {
   move(at) {
     if (at.row === this.at.row && at.step === this.at.step && this.panel.childElementCount) return
     this.at = at
+    this.moved = true
     this.stop()
     this.show()
   }

@@ -75,3 +75,13 @@ export function changedFrom(before, after) {
   while (same < before.length && same < after.length && before[same] === after[same]) same += 1
   return same
 }
+
+// Where a reader begins: at the first difference of all, else at the first token.
+export function start(rows) {
+  let best = null
+  rows.forEach((row, index) => {
+    const cell = row.cells.find((c) => standing(row, c) === "first")
+    if (cell && (best === null || cell.step < best.step)) best = { row: index, step: cell.step }
+  })
+  return best ?? { row: Math.max(0, rows.findIndex((row) => row.cells.length)), step: 0 }
+}
