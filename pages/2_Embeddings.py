@@ -16,6 +16,8 @@ def body(context: Context) -> None:
         st.info(context.t("embeddings.no_vectors"))
         return
     lookup(found)
+    if context.recorded:
+        return  # what is below asks the model itself, and the look-up says so
     sums(found)
     positions(found)
     order(found)

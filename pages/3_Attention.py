@@ -4,7 +4,8 @@ import streamlit as st
 
 from core.faults import Fault
 from ui.ablate import second_opinion, switched_off
-from ui.attention import Scene, hybrid, scene
+from ui.attention import Scene, scene
+from ui.attention_notes import notes
 from ui.components.cell import cell
 from ui.components.head import head
 from ui.components.heads_grid import heads_grid
@@ -23,22 +24,17 @@ def body(context: Context) -> None:
     if not digests:
         st.warning(t("attention.not_readable", architecture=context.engine.info.architecture))
     else:
-        for note in (hybrid(found), "" if found.whole else long_text(found)):
-            if note:
-                st.info(note)
+        for note in notes(found):
+            st.info(note)
         heads_grid(found, key="heads_grid")
         head(found, sink(digests), key="head")
+    if context.recorded:
+        st.info(t("attention.later"))
+        return
+    if digests:
         one_weight(found)
     switched_off(found)
     second_opinion(found)
-
-
-def long_text(found: Scene) -> str:
-    seconds = found.forwards[0].ms / 1000
-    megabytes = found.megabytes
-    return found.context.t(
-        "attention.long", n=len(found.ids), mb=f"{megabytes:.0f}", s=f"{seconds:.1f}"
-    )
 
 
 def one_weight(found: Scene) -> None:

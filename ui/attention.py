@@ -20,7 +20,6 @@ from core.weight import Derivation, derive
 from ui import state
 from ui.context import Context
 from ui.figures.attention import Digest, pictures
-from ui.figures.words import ranges
 from ui.view import OFF_CAP, View
 
 DIGEST_BYTES: Final = 64_000_000
@@ -201,29 +200,6 @@ def scene(context: Context) -> Scene | None:
         off=tuple((n, h) for n, h in view.off if n < info.layers and h < info.heads),
         asked=asked,
     )
-
-
-def hybrid(scene: Scene) -> str:
-    """Which layers have no attention to read, and what they do instead; empty: none."""
-    info, t = scene.context.engine.info, scene.context.t
-    if not scene.closed:
-        return ""
-    comma = t("attention.comma")
-    kinds: dict[str, list[int]] = {}
-    for layer in scene.closed:
-        known = info.layer_kinds[layer] if layer in info.without_attention else "own"
-        kinds.setdefault(known, []).append(layer)
-    reasons = []
-    for kind, layers in kinds.items():
-        word = {"conv": "conv", "linear_attention": "state", "mamba": "state"}.get(kind, kind)
-        names = {"layers": ranges(layers, comma)}
-        reasons.append(t(f"attention.without_{word}", **names))
-    readable = [n for n in range(info.layers) if n not in scene.closed]
-    told = t("attention.hybrid", layers=ranges(readable, comma), reasons=comma.join(reasons))
-    if scene.asked == scene.layer:
-        return told
-    here = t("attention.hybrid_here", layer=scene.asked + 1, other=scene.layer + 1)
-    return t("attention.sentence_join").join((told, here))
 
 
 def attributed(scene: Scene, target: int, steps: int) -> Float[np.ndarray, " token"]:

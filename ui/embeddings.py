@@ -92,6 +92,8 @@ def lookup(found: Reading) -> None:
         rows, stored, without = found.stored, True, ""
     except Fault as fault:
         rows, stored, without = found.entered, False, t.fault(fault)
+        if found.context.recorded:
+            without = t("embeddings.later")
     near = _near(found) if stored else []
     names = tuple(n.id for n in near)
     around = Rows(names, found.engine.embeddings(names)) if names else None

@@ -8,7 +8,7 @@ from typing import Any, Final
 import streamlit as st
 
 from core.ablation import effect
-from core.faults import Fault, NotReady
+from core.faults import Fault
 from core.position import shuffled
 from core.trace import Capture, Edit
 from ui import state
@@ -45,8 +45,6 @@ def positions(found: Reading) -> None:
     t, info = found.context.t, found.engine.info
     st.markdown(f"#### {t('embeddings.position')}")
     try:
-        if found.context.recorded:
-            raise NotReady("model_loading")
         if info.positions == "rope":
             st.markdown(t("embeddings.rope_text"))
             _rope(found)
@@ -158,7 +156,7 @@ def order(found: Reading) -> None:
     t = found.context.t
     st.markdown(f"#### {t('embeddings.order')}\n\n{t('embeddings.order_text')}")
     wanted = state.place().view.order
-    known = found.context.recorded or found.engine.info.positions != "none"
+    known = found.engine.info.positions != "none"
     choices = ["kept", *(ORDERS if known else ORDERS[1:])]
     st.session_state["order_choice"] = wanted if wanted in choices else "kept"
 

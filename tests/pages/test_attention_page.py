@@ -103,8 +103,8 @@ def test_the_stored_run_shows_its_maps_and_says_what_waits(monkeypatch):
     at = open_app("3_Attention", ready=False, layer="10", head="3", key="2", off="1:1")
     assert data_of(at, "heads_grid")["known"] == list(range(30))
     assert data_of(at, "heads_grid")["statistics"]["induction"][0] == [None] * 9
-    waiting = [w.value for w in at.warning]
-    assert len(waiting) == 2, waiting
+    assert [note.value for note in at.info] == [catalog("en")("attention.later")]
+    assert not at.warning
 
 
 def test_a_table_has_no_attention():
