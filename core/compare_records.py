@@ -153,27 +153,38 @@ class Difference:
 
 @dataclass(frozen=True)
 class Figures:
-    """Numbers about what a column wrote; ``None`` where they cannot be said (too short)."""
+    """Numbers about what a column wrote; ``None`` where they cannot be said (too short).
+
+    They are of all texts of the column that have begun, control tokens included.
+    """
 
     tokens: int
+    """Of all texts."""
     logprob: float
     """Σ ln p under the model's own distribution; over several texts, their mean."""
     perplexity: float | None
+    """exp(-Σ ln p ÷ tokens) over all texts: among how many equally likely tokens the model
+    would be as unsure (Jelinek et al. 1977)."""
     bits_per_byte: float | None
-    """-Σ log2 p ÷ bytes of text: comparable between tokenizers."""
+    """-Σ log2 p ÷ bytes of text: comparable between tokenizers (Gao et al. 2020)."""
     entropy: float | None
-    """Mean of the model's entropy at each step, in nats."""
+    """Mean of the model's entropy at each step, in nats (Shannon 1948)."""
     rank: float | None
-    """Mean rank of the chosen tokens."""
+    """Mean rank of the chosen tokens in the model's order; 1 is its favourite."""
     distinct: tuple[float | None, float | None, float | None]
-    """Different n-grams ÷ n-grams, n = 1, 2, 3 (Li et al. 2016)."""
+    """Different n-grams ÷ n-grams of all texts, n = 1, 2, 3 (Li et al. 2016)."""
     longest_repeat: int
-    """Tokens of the longest sequence that comes at least twice in one text."""
+    """Tokens of the longest sequence that comes at least twice in one text; the two may
+    overlap."""
     repeated_4grams: float | None
-    """Share of the 4-grams that came before in the same text."""
+    """Share of the 4-grams that came before in the same text (Welleck et al. 2020)."""
     zipf: float | None
-    """Slope s of ln frequency = c - s · ln rank over the tokens of all texts."""
+    """Slope s of ln frequency = c - s · ln rank over the tokens of all texts, by least squares
+    (Zipf 1949; Holtzman et al. 2020)."""
     self_bleu: float | None
-    """Mean BLEU-4 of each text against the others (Zhu et al. 2018); needs two texts."""
+    """Mean BLEU-4 of each text against the others, in the model's tokens (Papineni et al. 2002;
+    Zhu et al. 2018); needs two texts."""
     forwards: int
+    """As in ``Written``."""
     tokens_per_second: float | None
+    """Tokens ÷ the column's share of the time."""
