@@ -46,7 +46,7 @@ class Catalog:
     lang: str
     messages: dict[str, str]
 
-    def __call__(self, key: str, **params: object) -> str:
+    def __call__(self, key: str, /, **params: object) -> str:
         text = self.messages[key]
         return text.format(**params) if params else text
 
