@@ -105,7 +105,8 @@ def test_choosing_is_pure_and_never_takes_a_removed_token(row, settings, step):
     assert first.slim() == again.slim()
     assert choose(row, settings, step=step, with_stages=False) == first.slim()
     last = first.stages[-1]
-    assert last.keeps[first.id]
+    # Greedy takes the highest score, which typical-p alone may drop.
+    assert last.keeps[first.id] or (settings.is_greedy and settings.typical_p is not None)
     p = probabilities(last.logits)
     assert first.probability_filtered == pytest.approx(p[first.id], abs=1e-12)
     assert first.probability_model == pytest.approx(probabilities(row)[first.id], abs=1e-12)
@@ -151,7 +152,7 @@ def test_every_column_of_the_table_sums_to_one(row, settings, n):
     rows = candidates(row, choice, n, also=[len(row) - 1])
     assert sum(c.count for c in rows) == len(row)
     assert sum(c.probability_model for c in rows) == pytest.approx(1)
-    for column in range(4):
+    for column in range(len(settings.filters)):
         assert sum(c.after[column] for c in rows) == pytest.approx(1)
     assert [c.id for c in rows if c.chosen] == [choice.id]
     ranks = [c.rank for c in rows if c.rank is not None]
@@ -165,6 +166,7 @@ def test_every_column_of_the_table_sums_to_one(row, settings, n):
             )
     chosen = next(c for c in rows if c.chosen)
     if choice.u is not None:
+        assert chosen.bar is not None
         low, high = chosen.bar
         assert low - 1e-9 <= choice.u < high + 1e-9
 

@@ -19,12 +19,14 @@ ROWS = st.lists(
     min_size=1,
     max_size=40,
 ).filter(lambda row: max(row) > -math.inf)
+THINNING = ("top_k", "top_p", "min_p", "typical_p")
 SETTINGS = st.builds(
     Settings,
     temperature=st.one_of(st.just(0), st.just(1), st.floats(1e-3, 100)),
     top_k=st.none() | st.integers(1, 50),
     top_p=st.none() | st.floats(1e-3, 1),
     min_p=st.none() | st.floats(0, 1),
+    typical_p=st.none() | st.floats(1e-3, 1),
     order=st.permutations(STAGE_NAMES).map(tuple),
     seed=st.integers(0, 2**63 - 1),
 )
@@ -169,7 +171,7 @@ def test_negative_zero_is_zero():
 @given(ROWS, SETTINGS)
 def test_every_stage_leaves_a_distribution_that_is_never_empty(row, settings):
     stages = apply_stages(row, settings)
-    assert tuple(s.name for s in stages) == settings.order
+    assert tuple(s.name for s in stages) == settings.filters
     before = probabilities(row)
     for stage in stages:
         p = probabilities(stage.logits)
@@ -186,7 +188,7 @@ def test_the_order_shown_is_the_order_executed(row, settings):
         name = stage.name
         alone = Settings(
             temperature=settings.temperature if name == "temperature" else 1,
-            **{n: getattr(settings, n) for n in ("top_k", "top_p", "min_p") if n == name},
+            **{n: getattr(settings, n) for n in THINNING if n == name},
         )
         one_by_one = apply_stages(one_by_one, alone)[-1].logits
         # Renormalising between the stages rounds, so a token exactly on a line may cross it.
@@ -194,8 +196,10 @@ def test_the_order_shown_is_the_order_executed(row, settings):
             p, q = probabilities(one_by_one), probabilities(stage.logits)
             assert q == pytest.approx(p, abs=1e-9)
         else:
-            assert name in ("temperature", "top_p", "min_p")
-            assert abs(np.count_nonzero(one_by_one > -np.inf) - stage.survivors) <= 1
+            assert name in ("temperature", "top_p", "min_p", "typical_p")
+            # Tokens at one distance from the entropy cross its line together.
+            many = name == "typical_p"
+            assert many or abs(np.count_nonzero(one_by_one > -np.inf) - stage.survivors) <= 1
             return
 
 
@@ -212,6 +216,56 @@ def test_top_p_is_the_smallest_set(row, p):
     assert kept.sum() >= p - 1.001e-6
     assert kept[1:].sum() < p - 0.999e-6 or kept.size == 1
     assert kept[0] >= probabilities(row)[~stage.keeps].max(initial=0)
+
+
+@given(ROWS, st.floats(1e-3, 0.999))
+def test_typical_p_is_the_smallest_set_around_the_entropy(row, p):
+    before = probabilities(row)
+    stage = apply_stages(row, Settings(typical_p=p))[-1]
+    assert stage.name == "typical_p"
+    with np.errstate(divide="ignore"):
+        distance = abs(-np.log(before) - entropy(before))
+    kept = stage.keeps
+    reach = distance[kept].max()
+    assert distance[(before > 0) & ~kept].min(initial=math.inf) >= reach
+    assert before[kept].sum() >= p - 1.001e-6
+    nearer = distance < reach - 1e-8
+    assert before[nearer].sum() < p - 0.999e-6
+    # Equal scores stand or fall together.
+    assert not set(np.array(row)[kept]) & set(np.array(row)[(before > 0) & ~kept])
+
+
+@given(ROWS, st.floats(1e-3, 1))
+def test_what_typical_p_leaves_are_neighbours_in_the_order(row, p):
+    logits = np.array(row)
+    kept = apply_stages(logits, Settings(typical_p=p))[-1].keeps[descending(logits)]
+    where = np.flatnonzero(kept)
+    assert where.tolist() == list(range(where[0], where[-1] + 1))
+
+
+def test_typical_p_one_is_off_and_all_of_a_flat_distribution_stays():
+    assert np.count_nonzero(after([0, -1, -40], typical_p=1)) == 3
+    assert np.count_nonzero(after([0, -1, -40], typical_p=0.9999)) < 3
+    assert after([1, 1, 1, 1], typical_p=0.01).tolist() == [0.25] * 4
+
+
+def test_typical_p_is_listed_only_where_it_is_on_and_can_be_moved():
+    off = apply_stages([2, 1, 0], Settings())
+    assert [stage.name for stage in off] == ["temperature", "top_k", "top_p", "min_p"]
+    moved = Settings(typical_p=0.5, order=("typical_p", "top_k"))
+    on = apply_stages([2, 1, 0], moved)
+    assert [s.name for s in on] == ["typical_p", "top_k", "temperature", "top_p", "min_p"]
+    assert on[0].parameter == 0.5
+
+
+def test_greedy_takes_the_favourite_that_typical_p_dropped():
+    row = np.log([0.4, 0.15, 0.15, 0.15, 0.15])
+    choice = choose(row, Settings(strategy="greedy", typical_p=0.1), step=0)
+    assert (choice.id, choice.rank, choice.probability_filtered) == (0, 1, 0)
+    assert choice.entropy_filtered == pytest.approx(math.log(4))
+    drawn = choose(row, Settings(typical_p=0.1), step=0)
+    assert drawn.id in (1, 2, 3, 4)
+    assert drawn.probability_filtered == pytest.approx(0.25)
 
 
 @given(ROWS, st.floats(1e-2, 100))

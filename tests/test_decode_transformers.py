@@ -8,6 +8,7 @@ from transformers import (
     TemperatureLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
+    TypicalLogitsWarper,
 )
 
 from core.decode import apply_stages, probabilities
@@ -21,6 +22,13 @@ CASES = [
     (Settings(top_p=0.2), [TopPLogitsWarper(0.2)]),
     (Settings(top_p=0.9), [TopPLogitsWarper(0.9)]),
     (Settings(top_p=0.99), [TopPLogitsWarper(0.99)]),
+    (Settings(typical_p=0.05), [TypicalLogitsWarper(0.05)]),
+    (Settings(typical_p=0.5), [TypicalLogitsWarper(0.5)]),
+    (Settings(typical_p=0.95), [TypicalLogitsWarper(0.95)]),
+    (
+        Settings(temperature=1.5, typical_p=0.3, top_p=0.5, order=("temperature", "typical_p")),
+        [TemperatureLogitsWarper(1.5), TypicalLogitsWarper(0.3), TopPLogitsWarper(0.5)],
+    ),
     (Settings(min_p=0.05), [MinPLogitsWarper(0.05)]),
     (Settings(min_p=0.5), [MinPLogitsWarper(0.5)]),
     (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import numpy as np
 from jaxtyping import Bool
@@ -19,14 +19,22 @@ from jaxtyping import Bool
 from core.faults import Fault
 from core.tokens import Vocabulary
 
+if TYPE_CHECKING:
+    from llguidance import LLMatcher, LLParserLimits, LLTokenizer
+
+Bits = np.ndarray[Any, np.dtype[np.uint8]]
 VOCABULARIES: Final = 4
 """Whose tries of bytes are remembered; that of 262,144 tokens takes about 20 MB."""
 _GRAMMAR: Final = '%llguidance {{"no_forcing": true}}\nstart: /{}/\n'
 """``no_forcing``: every way to write a text is possible, not the tokenizer's own alone."""
 
+_HEAVY: Final = ("limit", "fuel", "too many", "too big", "too large", "too complex")
+"""Words of the library's errors that tell of its limits."""
 
-class _Trie:
-    """What llguidance calls a tokenizer: the bytes of every id, and one more id for the end."""
+
+class _Bytes:
+    """What llguidance calls a tokenizer and makes a trie of: the bytes of every id, and one
+    more id for the end."""
 
     bos_token_id = None
     is_tokenizer_wrapper = True
@@ -37,18 +45,19 @@ class _Trie:
         self.special_token_ids = [vocabulary.size]
 
     def __call__(self, text: str) -> list[int]:
-        raise NotImplementedError("nothing is ever forced, so no text has to be written in tokens")
+        """Would be asked to write a text that is forced; with ``no_forcing`` none ever is."""
+        raise ValueError(text)
 
 
 @lru_cache(maxsize=VOCABULARIES)
-def _tokenizer(vocabulary: Vocabulary) -> Any:
+def _trie(vocabulary: Vocabulary) -> LLTokenizer:
     from llguidance import LLTokenizer  # noqa: PLC0415 - few runs need it
     from llguidance import TokenizerWrapper as Wrapper  # noqa: PLC0415
 
-    return LLTokenizer(cast(Wrapper, _Trie(vocabulary)), slices=[])
+    return LLTokenizer(cast(Wrapper, _Bytes(vocabulary)), slices=[])
 
 
-def _limits() -> Any:
+def _limits() -> LLParserLimits:
     """Against patterns that would take long: a step of the automaton takes at most 50 ms."""
     from llguidance import LLParserLimits  # noqa: PLC0415
 
@@ -68,19 +77,11 @@ class Pattern:
     """
 
     def __init__(self, pattern: str, vocabulary: Vocabulary) -> None:
-        from llguidance import LLMatcher, regex_to_lark  # noqa: PLC0415
-
         self._text = pattern
-        self._size = vocabulary.size
+        self._vocabulary = vocabulary
         self._ends = np.array(vocabulary.end_ids, dtype=int)
         self._lock = threading.Lock()
-        whole = f"(?:{pattern})"
-        # The tokens of such a vocabulary bring a space that the text does not begin with.
-        spaced = f" ?{whole}" if vocabulary.drops_first_space else whole
-        grammar = _GRAMMAR.format(regex_to_lark(spaced, use_ascii=""))
-        self._fresh = LLMatcher(_tokenizer(vocabulary), grammar, log_level=0, limits=_limits())
-        if self._fresh.is_error():
-            self._refuse(self._fresh.get_error())
+        self._fresh = self._compiled()
 
     def allowed(self, generated: Sequence[int]) -> Bool[np.ndarray, " vocabulary"]:
         """Which tokens may come after these: an end token exactly where the text matches.
@@ -89,28 +90,53 @@ class Pattern:
         the vocabulary has no end token. Raises Fault when the pattern turns out too heavy.
         """
         with self._lock:
-            matcher = self._fresh.deep_copy()
-        keeps = np.zeros(self._size, dtype=bool)
-        if not self._follow(matcher, generated):
-            return keeps
-        mask = np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8)
-        if matcher.is_error():
-            self._refuse(matcher.get_error())
-        keeps[:] = np.unpackbits(mask, count=self._size, bitorder="little")
-        keeps[self._ends] = matcher.is_accepting()
+            found = _following(self._fresh.deep_copy(), generated)
+            if isinstance(found, str):
+                # All copies add to one automaton; what fills it may have been other texts.
+                self._fresh = self._compiled()
+                found = _following(self._fresh.deep_copy(), generated)
+        if isinstance(found, str):
+            raise Fault("pattern_too_heavy", pattern=self._text)
+        mask, matches = found
+        keeps = np.unpackbits(mask, count=self._vocabulary.size, bitorder="little").astype(bool)
+        keeps[self._ends] = matches
         return keeps
 
-    def _follow(self, matcher: Any, generated: Sequence[int]) -> bool:
-        """Whether the text so far can be the beginning of a match."""
-        read = matcher.try_consume_tokens(list(generated))
-        return bool(read == len(generated))
+    def _compiled(self) -> LLMatcher:
+        from llguidance import LLMatcher, regex_to_lark  # noqa: PLC0415
 
-    def _refuse(self, message: str) -> None:
-        told = message.lower()
-        heavy = any(word in told for word in ("limit", "fuel", "complex", "too big", "too large"))
-        if heavy:
+        # The tokens of such a vocabulary bring a space that the text does not begin with.
+        spaced = self._vocabulary.drops_first_space
+        whole = f" ?(?:{self._text})" if spaced else self._text
+        grammar = _GRAMMAR.format(regex_to_lark(whole, use_ascii=""))
+        trie = _trie(self._vocabulary)
+        matcher = LLMatcher(trie, grammar, log_level=0, limits=_limits())
+        if matcher.is_error():
+            self._refuse(matcher.get_error())
+        return matcher
+
+    def _refuse(self, message: str) -> NoReturn:
+        if _is_heavy(message):
             raise Fault("pattern_too_heavy", pattern=self._text)
         raise Fault("pattern_not_understood", pattern=self._text, reason=_reason(message))
+
+
+def _following(matcher: LLMatcher, generated: Sequence[int]) -> tuple[Bits, bool] | str:
+    """(one bit an id, whether the text matches as it is) after these tokens; or which limit the
+    automaton has met."""
+    read = matcher.try_consume_tokens(list(generated))
+    mask = np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8)
+    matches = matcher.is_accepting()
+    if _is_heavy(matcher.get_error()):
+        return matcher.get_error()
+    if read < len(generated) or matcher.is_error():
+        return np.zeros(0, dtype=np.uint8), False
+    return mask, matches
+
+
+def _is_heavy(message: str) -> bool:
+    told = message.lower()
+    return any(word in told for word in _HEAVY)
 
 
 def _reason(message: str) -> str:

@@ -42,6 +42,8 @@ class Processed:
 
     def stages(self) -> tuple[Stage, ...]:
         """The records. Tokens whose probability is 0.0 count as removed."""
+        if not self.rows:
+            return ()
         out: list[Stage] = []
         before = probabilities(self.before)
         for name, row in zip(self.names, self.rows, strict=True):

@@ -11,7 +11,7 @@ from core.decode.pattern import Pattern
 from core.settings import Settings
 from core.tokens import Vocabulary
 
-KEPT: Final = 64
+KEPT: Final = 16
 """Prepared lists and patterns that are remembered."""
 
 

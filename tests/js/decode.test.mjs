@@ -16,7 +16,7 @@ import {
 } from "../../ui/components/js/decode.js"
 
 const ORDER = ["temperature", "top_k", "top_p", "min_p"]
-const OFF = { temperature: 1, top_k: null, top_p: null, min_p: null, order: ORDER }
+const OFF = { temperature: 1, top_k: null, top_p: null, min_p: null, typical_p: null, order: ORDER }
 const LAWS = JSON.parse(readFileSync(new URL("../laws/decoding.json", import.meta.url)))
 
 function close(actual, expected, tolerance = 1e-4) {
@@ -49,7 +49,8 @@ for (const Row of [Float32Array, Float64Array]) {
     test(`${law.law} (${Row.name})`, () => {
       const logits = Row.from(law.logits ?? law.probs.map(Math.log))
       const named = law.order ?? []
-      const order = [...named, ...ORDER.filter((name) => !named.includes(name))]
+      const usual = law.typical_p === undefined ? ORDER : [...ORDER, "typical_p"]
+      const order = [...named, ...usual.filter((name) => !named.includes(name))]
       const result = applyStages(prepare(logits), { ...OFF, ...law, order })
       assert.deepEqual(result.stages.map((stage) => stage.name), order)
       assert.deepEqual(kept(result.probabilities), law.keeps)
@@ -136,9 +137,9 @@ test("stages say what they kept, and of what mass", () => {
   const columns = stageProbabilities(result, [3, 0])
   close(columns.flatMap((column) => [...column]), [0.1, 0.4, 0, 4 / 9, 0, 4 / 7, 0, 4 / 7], 1e-12)
   close([probabilityAt(prepared, prepared.model, 2)], [0.2], 1e-12)
-  close([othersAt(prepared, prepared.model, [0, 3]), othersAt(prepared, result.prefix, [0])],
+  close([othersAt(prepared, prepared.model, [0, 3]), othersAt(prepared, result.interval, [0])],
     [0.5, 3 / 7], 1e-12)
-  assert.equal(othersAt(prepared, result.prefix, [0, 1]), 0)
+  assert.equal(othersAt(prepared, result.interval, [0, 1]), 0)
 })
 
 test("the bar lines survivors up from likely to unlikely, and the needle falls on it", () => {
@@ -176,7 +177,7 @@ test("over the whole vocabulary each stage leaves a distribution", () => {
   for (const order of [ORDER, [...ORDER].reverse(), ["top_p", "temperature", "min_p", "top_k"]]) {
     const settings = { temperature: 0.7, top_k: 4000, top_p: 0.95, min_p: 0.001, order }
     for (const stage of applyStages(prepared, settings).stages) {
-      const all = probabilitiesAfter(prepared, stage.prefix)
+      const all = probabilitiesAfter(prepared, stage.interval)
       assert.ok(Math.abs(all.reduce((a, b) => a + b) - 1) < 1e-9)
       assert.equal(all.reduce((count, p) => count + (p > 0), 0), stage.survivors)
     }
@@ -202,7 +203,7 @@ for (const size of [49152, 262144]) {
       const result = applyStages(prepared, settings)
       draw(result, 0.5)
       stageProbabilities(result, [1, 2, 3])
-      entropyAfter(result.prefix)
+      entropyAfter(result.interval)
       frames.push(performance.now() - start)
     }
     // The best of 15: what the work takes, whatever else the machine is doing.
