@@ -24,6 +24,8 @@ SOURCES: Final = ("model", *CLASSICS, "own")
 TYPED: Final = 20_000
 """Characters of a table that the editor takes."""
 NONE: Final = (-1, -1)
+FRESH: Final = "beam_fresh"
+"""Set when the next search is to be run, not judged again."""
 _BEFORE: Final = "beam_before"
 """The output limit, from before a classic brought its own."""
 
@@ -123,16 +125,16 @@ def lesson(name: str, vocabulary: Any, t: Catalog) -> None:
                 st.button(
                     t("beam_search.lesson_show", setting=setting),
                     key=f"lesson_{about.field}_{value}",
-                    on_click=state.look,
-                    kwargs={
-                        **about.start,
-                        about.field: value,
-                        "nbest": 0,
-                        "node": NONE,
-                        "kind": "",
-                    },
+                    on_click=show_outcome,
+                    args=({**about.start, about.field: value},),
                     type="primary" if now else "secondary",
                 )
+
+
+def show_outcome(asked: dict[str, Any]) -> None:
+    """Go to one of a lesson's searches, and really run it: a table answers at once."""
+    state.look(**asked, nbest=0, node=NONE, kind="")
+    st.session_state[FRESH] = True
 
 
 def outcome_name(field: str, value: object, t: Catalog) -> str:

@@ -23,6 +23,7 @@ from ui.context import Context
 from ui.figures import beam_words as words
 from ui.figures.beam import beam_data, greedy_in
 from ui.i18n import Catalog
+from ui.view import NOWHERE
 
 PATIENCE: Final = 0.4
 """Seconds after which a search shows its progress."""
@@ -44,6 +45,8 @@ def draw(t: Catalog, context: Context | None) -> None:
         return
     if source is None:
         return
+    if st.session_state.pop(controls.FRESH, False):
+        beam.run_anew(source, settings)
     st.caption(controls.end_sentence(source.engine, settings.max_new, t))
     if table in CLASSICS:
         controls.lesson(table, source.engine.vocabulary, t)
@@ -177,7 +180,12 @@ def _tree(search: BeamSearch, greedy: BeamSearch | None, source: Source, t: Cata
 def heard(event: Mapping[str, Any]) -> None:
     """What a click in the tree does. The browser is not trusted."""
     step, place = event.get("step"), event.get("place")
-    if type(step) is not int or type(place) is not int or not -1 <= min(step, place) < 2**20:
+    if (
+        type(step) is not int
+        or type(place) is not int
+        or min(step, place) < -1
+        or max(step, place) >= NOWHERE
+    ):
         return
     if event.get("do") == "node":
         state.look(node=(step, place) if min(step, place) >= 0 else controls.NONE)
