@@ -1,11 +1,13 @@
 """A strategy as one line, and back."""
 
+from dataclasses import fields
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.compare_records import Column
-from core.decode.columns import PRESETS, keys_of, parse_column, spell
+from core.decode.columns import BEAM_KEYS, PRESETS, SAMPLE_KEYS, keys_of, parse_column, spell
 from core.faults import Fault
 from core.settings import BEAM_KINDS, MAX_SEED, STAGE_NAMES, STOP_RULES, BeamSettings, Settings
 
@@ -148,3 +150,10 @@ def test_faults(line, said):
     with pytest.raises(Fault) as caught:
         parse_column(line)
     assert str(caught.value).startswith(said)
+
+
+def test_every_setting_has_a_key():
+    sample = {field.name for field in fields(Settings)} - {"strategy", "max_new"}
+    assert {key.field for key in SAMPLE_KEYS.values()} == sample
+    beam = {field.name for field in fields(BeamSettings)} - {"max_new"}
+    assert {key.field for key in BEAM_KEYS.values()} == beam

@@ -5,6 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.compare_records import Column, Question
 from core.decode import (
@@ -397,3 +399,45 @@ def test_forced_and_rolled_steps_are_part_of_a_column():
 def test_a_column_can_be_written_by_its_line():
     found = last(toy(), ask("greedy"))
     assert found.columns[0].column == parse_column("greedy")
+
+
+FILTERS = (
+    "",
+    ",temperature=0.4",
+    ",temperature=0",
+    ",top_k=2",
+    ",top_p=0.6",
+    ",min_p=0.3",
+    ",typical_p=0.5",
+    ",top_p=0.8,temperature=3,order=top_p",
+    ",repetition_penalty=1.7",
+    ",presence_penalty=1.5,seed=11",
+    ",no_repeat_ngram=1",
+    ",banned=moon,seed=12",
+    ",force=1:2",
+    ",roll=0:1+1:2",
+)
+some_lines = st.lists(
+    st.builds("".join, st.tuples(st.sampled_from(["sample", "greedy"]), st.sampled_from(FILTERS)))
+    | st.sampled_from(["beam,beams=1", "beam,beams=3,length_penalty=1", "beam,stop=full"]),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(some_lines, st.sampled_from(["same", "own"]), st.integers(1, 4), st.integers(1, 6))
+def test_any_columns_write_what_each_writes_alone(lines, dice, samples, limit):
+    engine = ToyEngine(default_table())
+    question = ask(*lines, dice=dice, samples=samples, max_new=limit)
+    found = last(engine, question)
+    for place, written in enumerate(found.columns):
+        for text in written.texts:
+            assert (text.ids, text.stop) == alone(engine, question, place, text.sample)
+        assert written.texts == tuple(sorted(written.texts, key=lambda text: text.sample))
+        for other, parts in written.parted:
+            theirs = found.columns[other].texts[0].ids
+            assert (written.texts[0].ids[parts.step], theirs[parts.step]) == (
+                parts.here,
+                parts.there,
+            )
+            assert written.texts[0].ids[: parts.step] == theirs[: parts.step]
