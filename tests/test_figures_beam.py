@@ -309,3 +309,46 @@ def test_a_table_that_is_none_gets_a_sentence(text, code):
     assert caught.value.code == code
     assert packed(text) == text.strip()
     assert pretty(text) == text
+
+
+# --- other kinds of search
+
+
+def test_a_diverse_candidate_loses_by_what_its_group_ranks_by():
+    table = classic("wider_is_worse")
+    settings = BeamSettings(width=4, max_new=3, kind="diverse", groups=2, diversity=0.5)
+    made = search(table_provider(table), settings, table.end_ids)
+    data = beam_data(
+        made, None, ToyEngine(table).vocabulary, catalog("en"),
+        node=None, after=None, can_continue=True,
+    )  # fmt: skip
+    assert (data["kind"], data["places"]) == ("diverse", 2)
+    seen = 0
+    for index, step in enumerate(made.steps):
+        for place, candidate in enumerate(step.candidates):
+            sent = data["steps"][index]["candidates"][place]
+            assert (sent["group"], sent["ranked"]) == (candidate.group, candidate.ranked)
+            if sent["loss"] and sent["loss"]["reason"] != "worse_hypothesis":
+                winner = step.candidates[sent["loss"]["to"][1]]
+                assert winner.group == candidate.group
+                assert sent["loss"]["by"] == pytest.approx(winner.ranked - candidate.ranked)
+                assert sent["loss"]["by"] >= 0
+                seen += 1
+    assert seen
+    frame = candidates_table(made, ToyEngine(table).vocabulary, catalog("en"))
+    assert set(frame["group"]) == {1, 2}
+
+
+def test_a_sampled_search_tells_the_perturbed_scores():
+    table = classic("beam_beats_greedy")
+    settings = BeamSettings(width=2, max_new=3, kind="sampled", seed=5)
+    made = search(table_provider(table), settings, table.end_ids)
+    data = beam_data(
+        made, None, ToyEngine(table).vocabulary, catalog("zh"),
+        node=None, after=None, can_continue=True,
+    )  # fmt: skip
+    lost = [c for step in data["steps"] for c in step["candidates"] if c["fate"] == "lost"]
+    assert lost
+    for candidate in lost:
+        assert candidate["loss"]["by"] >= 0
+    json.dumps(data, allow_nan=False)

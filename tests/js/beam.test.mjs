@@ -13,7 +13,7 @@ const node = (label, parent, fate = "live", loss = null) => ({ label, parent, fa
 // red, blue → (blue) sky, (red) rose, lost: (red) sky, (red) end → both end.
 const data = {
   labels: ["red", "blue", "sky", "rose", "<end>"], ids: [0, 1, 2, 3, 4], special: [4], specials: new Set([4]),
-  width: 2, limit: 3, alpha: 0, stop: "full", wanted: 2,
+  width: 2, places: 2, kind: "plain", limit: 3, alpha: 0, stop: "full", wanted: 2,
   steps: [
     { beams: 1, hypotheses: 0, hope: -0.6, bar: null, displaced: 0, candidates: [node(0, -1), node(1, -1)] },
     { beams: 2, hypotheses: 0, hope: -0.9, bar: null, displaced: 0, candidates: [

@@ -287,3 +287,24 @@ def test_a_stopped_search_ranks_what_it_has_and_goes_on(monkeypatch):
     assert [row["sum"] for row in data["ranking"]] == pytest.approx(
         [h.logprob for h in whole.hypotheses]
     )
+
+
+@pytest.mark.parametrize("kind", ["sampled", "diverse"])
+def test_other_kinds_have_their_own_settings_in_the_link(kind):
+    at = open_classic("wider_is_worse", beams="4")
+    healthy(at.segmented_control(key="beam_kind").set_value(kind).run())
+    assert query_of(at)["kind"] == kind
+    assert data_of(at, "beam")["kind"] == kind
+    if kind == "sampled":
+        before = texts(at)
+        healthy(at.number_input(key="beam_seed").set_value(3).run())
+        assert query_of(at)["seed"] == "3"
+        assert texts(at) != before
+    else:
+        healthy(at.number_input(key="beam_diversity").set_value(2.0).run())
+        assert query_of(at)["diversity"] == "2.0"
+        healthy(at.number_input(key="beam_groups").set_value(3).run())
+        assert "3" in at.error[0].value
+        assert "4" in at.error[0].value
+        healthy(at.number_input(key="beam_groups").set_value(4).run())
+        assert not at.error

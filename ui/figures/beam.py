@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -97,6 +97,8 @@ def beam_data(
         "strings": t.area("beam_search"),
         "id": _identity(search),
         "width": search.settings.width,
+        "kind": search.settings.kind,
+        "places": places_of(search),
         "limit": search.limit,
         "alpha": search.settings.length_penalty,
         "stop": search.stop,
@@ -171,10 +173,29 @@ def _candidate(step: BeamStep, place: int, parent: int, labels: _Labels) -> dict
         "p": candidate.probability,
         "sum": candidate.logprob,
         "score": candidate.score,
+        "ranked": candidate.ranked,
+        "group": candidate.group,
         "fate": shown_fate(step, place),
         "end": candidate.is_end,
-        "loss": _loss(candidate.loss),
+        "loss": _loss(_as_ranked(step, candidate)),
     }
+
+
+def places_of(search: BeamSearch) -> int:
+    """How many go on after a step: of a diverse search, in each group."""
+    settings = search.settings
+    return settings.width // settings.groups if settings.kind == "diverse" else settings.width
+
+
+def _as_ranked(step: BeamStep, candidate: BeamCandidate) -> Loss | None:
+    """Within a step candidates lose by what they were ranked by, which may not be the score."""
+    loss = candidate.loss
+    if loss is None or candidate.group is None or loss.reason == "worse_hypothesis":
+        return loss
+    winner = step.candidates[loss.to[1]]
+    if candidate.ranked is None or winner.ranked is None:
+        return loss
+    return replace(loss, by=winner.ranked - candidate.ranked)
 
 
 def _loss(loss: Loss | None) -> dict[str, Any] | None:
@@ -192,6 +213,7 @@ def _hypothesis(
         "length": len(hypothesis.tokens),
         "end": hypothesis.end,
         "node": list(hypothesis.node),
+        "group": hypothesis.group,
         "extra": rank > len(search.hypotheses),
     }
 

@@ -119,13 +119,19 @@ def candidates_table(search: BeamSearch, vocabulary: Vocabulary, t: Catalog) -> 
                     candidate.probability,
                     candidate.logprob,
                     candidate.score,
+                    candidate.ranked,
+                    None if candidate.group is None else candidate.group + 1,
                     t(f"beam_search.fate_{shown_fate(step, place)}"),
                     *_lost(search, candidate.loss, vocabulary, t),
                 )
             )
-    names = ("step", "place", "parent", "token", "id", "p", "sum", "score", "fate")
-    names = (*names, "reason", "to", "by")
-    return pd.DataFrame(rows, columns=[t(f"beam_search.col_{name}") for name in names])
+    names = ("step", "place", "parent", "token", "id", "p", "sum", "score")
+    names = (*names, "ranked", "group", "fate", "reason", "to", "by")
+    frame = pd.DataFrame(rows, columns=[t(f"beam_search.col_{name}") for name in names])
+    unused = {"plain": ("ranked", "group"), "sampled": ("group",), "diverse": ()}
+    return frame.drop(
+        columns=[t(f"beam_search.col_{name}") for name in unused[search.settings.kind]]
+    )
 
 
 def _lost(

@@ -18,18 +18,25 @@ export function fateSentences(data, node, alive) {
   const candidate = candidateAt(data, node)
   const { fate, loss } = candidate
   if (loss) {
-    const tie = loss.by > 0 ? "" : "_tie"
-    return [fmt(s[`lost_${loss.reason}${tie}`], { to: tailOf(data, loss.to), by: difference(loss.by), n: data.width })]
+    const ways = [loss.by > 0 && `lost_${data.kind}_${loss.reason}`, `lost_${loss.reason}${loss.by > 0 ? "" : "_tie"}`]
+    const way = ways.find((key) => key && key in s)
+    return [fmt(s[way], { to: tailOf(data, loss.to), by: difference(loss.by), n: data.places })]
   }
   const same = (other) => other[0] === node[0] && other[1] === node[1]
   const later = data.displaced.find((d) => same(d.node))
   if (later) {
-    return [s[`card_${fate}`], fmt(s.card_displaced, { step: later.step + 1, to: tailOf(data, later.to), by: difference(later.by) })]
+    return [s[`card_${fate}`], fmt(data.kind === "sampled" ? s.card_displaced_sampled : s.card_displaced, { step: later.step + 1, to: tailOf(data, later.to), by: difference(later.by) })]
   }
   const ranked = data.ranking.find((row) => same(row.node))
   const place = ranked && [fmt(s.card_rank, { rank: ranked.rank }), ranked.extra && fmt(s.card_beyond, { n: data.wanted })]
   if (fate === "live" && !ranked) return [alive.has(nameOf(...node)) ? s.card_live : s.card_died]
   return [s[`card_${fate}`], ...(place ?? [])].filter(Boolean)
+}
+
+// "group 2" behind a separator, where there are groups.
+export function groupOf(data, candidate, before) {
+  const { group } = candidate
+  return group === null || group === undefined ? "" : before + fmt(data.strings.group_n, { n: group + 1 })
 }
 
 const row = (name, ...content) => [el("dt", {}, name), el("dd", {}, ...content)]
@@ -75,7 +82,7 @@ export function cardNode(data, node, alive, hooks) {
     el("header", {},
       el("bdi", { class: data.specials.has(candidate.label) ? "big control" : "big", title: data.labels[candidate.label] }, data.labels[candidate.label]),
       el("span", { class: `badge ${candidate.fate}` }, el("i", { "aria-hidden": "true" }, MARKS[candidate.fate]), s[`fate_${candidate.fate}`]),
-      el("span", { class: "where" }, fmt(s.column, { n: length }))),
+      el("span", { class: "where" }, fmt(s.column, { n: length }), groupOf(data, candidate, " · "))),
     el("div", { class: "fate" }, fateSentences(data, node, alive).map((text) => el("p", {}, text))),
     el("div", { class: "tools" },
       candidate.loss && el("button", { type: "button", "data-key": "winner", onclick: () => hooks.select(nameOf(...candidate.loss.to)) }, s.show_loser),
@@ -90,6 +97,8 @@ export function cardNode(data, node, alive, hooks) {
       row(s.card_p, el("b", {}, percent(candidate.p))),
       row(s.card_sum, el("b", {}, signed(candidate.sum, 4))),
       row(s.card_score, el("b", {}, signed(candidate.score, 4)), el("small", { class: "dim" }, how)),
+      candidate.ranked !== null && candidate.ranked !== undefined && row(s.card_ranked, el("b", {}, signed(candidate.ranked, 4)),
+        el("small", { class: "dim" }, s[`card_ranked_${data.kind}`])),
       row(s.card_length, String(length)),
       row(s.card_id, String(data.ids[candidate.label]), data.specials.has(candidate.label) && el("small", { class: "dim" }, s.card_special))),
     el("h4", {}, s.card_path), chips(data, path),

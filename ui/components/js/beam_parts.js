@@ -2,7 +2,7 @@
 
 import { el, fmt, percent } from "./dom.js"
 import { candidateAt, countsOf, nameOf, nodeOf, signed } from "./beam_layout.js"
-import { chips } from "./beam_card.js"
+import { chips, groupOf } from "./beam_card.js"
 import { MARKS } from "./beam_tree.js"
 
 // What happened in the last step that is shown, and how the search stands.
@@ -68,7 +68,8 @@ export function legendNode(data) {
   const some = (fate) => data.steps.some((step) => step.candidates.some((candidate) => candidate.fate === fate))
   return el("p", { class: "legend" }, key("live"), key("finished"), some("cut") && key("cut"), key("lost"),
     el("span", { class: "key" }, el("i", { class: "sample live faded", "aria-hidden": "true" }, MARKS.live), s.legend_faded),
-    el("span", { class: "key" }, el("i", { class: "greedy-line", "aria-hidden": "true" }), el("b", { class: "greedy-badge", "aria-hidden": "true" }, "G"), s.legend_greedy))
+    data.kind === "diverse" && el("span", { class: "key" }, el("b", { class: "group-badge", "aria-hidden": "true" }, "1"), s.legend_group),
+    data.greedy && el("span", { class: "key" }, el("i", { class: "greedy-line", "aria-hidden": "true" }), el("b", { class: "greedy-badge", "aria-hidden": "true" }, "G"), s.legend_greedy))
 }
 
 function rankingRow(data, row, view, hooks) {
@@ -89,7 +90,7 @@ function rankingRow(data, row, view, hooks) {
   el("td", { class: "number" }, signed(row.score)),
   el("td", { class: "number" }, signed(row.sum)),
   el("td", { class: "number wide" }, row.length),
-  el("td", { class: "wide" }, note))
+  el("td", { class: "wide" }, note, groupOf(data, row, " · ")))
 }
 
 export function rankingNode(data, view, hooks) {
@@ -123,7 +124,8 @@ export function listNode(data, view, hooks) {
       el("bdi", { class: "label" }, data.labels[node.candidate.label]),
       view.greedy.has(node.name) && el("b", { class: "greedy-badge" }, "G"),
       el("span", { class: "number" }, percent(node.candidate.p)),
-      el("em", {}, s[`fate_${node.candidate.fate}`])),
+      typeof node.candidate.group === "number" && el("b", { class: "group-badge" }, node.candidate.group + 1),
+    el("em", {}, s[`fate_${node.candidate.fate}`])),
     el("small", { class: "line dim" },
       el("span", { class: "tail" }, `${s.after_label} `, el("bdi", {}, before(node).slice(-4).join(" ") || s.prompt)),
       el("span", { class: "number" }, `Σ ${signed(node.candidate.sum, 2)}${data.alpha ? ` · s ${signed(node.candidate.score, 2)}` : ""}`)))))),

@@ -23,7 +23,7 @@ function nodeButton(data, node, view, hooks) {
     el("i", { class: "mark", "aria-hidden": "true" }, MARKS[candidate.fate]),
     el("bdi", { class: data.specials.has(candidate.label) ? "label control" : "label" }, data.labels[candidate.label]),
     view.greedy.has(name) && el("b", { class: "greedy-badge", title: s.legend_greedy, "aria-hidden": "true" }, "G"))]
-  if (sizes.lines > 1) lines.push(el("span", { class: "line" }, el("span", {}, percent(candidate.p)), el("em", {}, s[`fate_${candidate.fate}`])))
+  if (sizes.lines > 1) lines.push(el("span", { class: "line" }, el("span", {}, percent(candidate.p)), el("em", {}, typeof candidate.group === "number" && el("b", { class: "group-badge" }, candidate.group + 1), s[`fate_${candidate.fate}`])))
   if (sizes.lines > 2) {
     lines.push(el("span", { class: "line sums" }, el("span", {}, `Σ ${signed(candidate.sum, 2)}`),
       data.alpha !== 0 && el("span", {}, `s ${signed(candidate.score, 2)}`)))
