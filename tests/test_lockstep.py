@@ -40,11 +40,11 @@ SIX = (
 def alone(engine, question, place, sample=0):
     """What ``run`` or ``beam_search`` write, without any neighbour: (ids, stop)."""
     settings = replace(question.columns[place].settings, max_new=question.max_new)
+    settings = replace(settings, seed=seed_of(question, place, sample))
     if isinstance(settings, BeamSettings):
         ids = engine.vocabulary.read(question.prompt).ids
         best = beam_search(engine, ids, settings).hypotheses[0]
         return best.tokens, best.end
-    settings = replace(settings, seed=seed_of(question, place, sample))
     made = run(engine, RunSpec(question.model, question.prompt, settings))
     return tuple(step.choice.id for step in made.steps), made.stop
 
@@ -154,6 +154,9 @@ def test_equal_filters_write_equal_texts(engine_name, request):
 def test_seeds():
     same = ask("greedy", "sample", "sample,seed=6", "beam", "sample,seed=8", samples=3)
     assert [seed_of(same, i) for i in range(5)] == [0, 6, 6, 0, 6]
+    drawn = ask("beam,kind=sampled,seed=2", "sample,seed=6", "beam,seed=9", samples=3)
+    assert [seed_of(drawn, i) for i in range(3)] == [2, 2, 9]
+    assert [texts_of(drawn, i) for i in range(3)] == [1, 3, 1]
     own = replace(same, dice="own")
     assert [seed_of(own, i) for i in range(5)] == [0, 0, 6, 0, 8]
     twins = ask("sample,seed=3", "sample,seed=3", "sample,seed=3", dice="own", samples=4)
@@ -417,9 +420,17 @@ FILTERS = (
     ",force=1:2",
     ",roll=0:1+1:2",
 )
+BEAMS = (
+    "beam,beams=1",
+    "beam,beams=3,length_penalty=1",
+    "beam,stop=full",
+    "beam,kind=sampled,beams=3,temperature=2,seed=4",
+    "beam,kind=sampled,beams=1",
+    "beam,kind=diverse,diversity=3,groups=4",
+)
 some_lines = st.lists(
     st.builds("".join, st.tuples(st.sampled_from(["sample", "greedy"]), st.sampled_from(FILTERS)))
-    | st.sampled_from(["beam,beams=1", "beam,beams=3,length_penalty=1", "beam,stop=full"]),
+    | st.sampled_from(BEAMS),
     min_size=1,
     max_size=5,
 )
@@ -441,3 +452,23 @@ def test_any_columns_write_what_each_writes_alone(lines, dice, samples, limit):
                 parts.there,
             )
             assert written.texts[0].ids[: parts.step] == theirs[: parts.step]
+
+
+def test_a_sampled_beam_of_one_shares_the_dice():
+    lines = ("sample,temperature=1.5,seed=8", "beam,kind=sampled,beams=1,temperature=1.5")
+    found = last(toy(EVEN), ask(*lines, max_new=9))
+    assert found.columns[0].texts[0].ids == found.columns[1].texts[0].ids
+
+
+@given(some_lines, st.integers(1, 3))
+def test_a_stopped_comparison_has_whole_texts(lines, turn):
+    def after(now):
+        if now.steps == turn:
+            raise Stopped
+
+    engine = ToyEngine(default_table())
+    *_, found = compare({"toy": engine}, ask(*lines, samples=3, max_new=6), on_turn=after)
+    for written in found.columns:
+        for text in written.texts:
+            assert text.stop is not None
+            assert len(text.ids) <= turn

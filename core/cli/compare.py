@@ -16,7 +16,7 @@ from core.cli.numbers import whole
 from core.cli.output import check_target, write_json
 from core.compare_records import Column, Comparison, Dice, Question
 from core.decode import compare, parse_column, parse_sweep, sweep_columns
-from core.decode.compare import UNREAD
+from core.decode.compare import UNREAD, throws
 from core.engine.protocol import Engine
 from core.engine.store import build
 from core.faults import Fault
@@ -97,7 +97,7 @@ def _dice(text: str | None, asked: Asked) -> Dice:
     if text is not None:
         return cast(Dice, text)  # the question refuses unknown ones
     settings = (column.settings for column in asked.columns)
-    seeds = {s.seed for s in settings if isinstance(s, Settings) and not s.is_greedy and s.seed}
+    seeds = {s.seed for s in settings if throws(s) and s.seed}
     return "own" if len(seeds) > 1 else "same"
 
 

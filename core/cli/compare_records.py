@@ -9,6 +9,7 @@ from typing import Any
 from core.cli.records import choice_record, token_record
 from core.compare_records import Comparison, Difference, Question, Text, Written
 from core.decode import difference, figures, seed_of, spell
+from core.decode.compare import throws
 from core.decode.figures import logprob
 from core.engine.protocol import Engine
 from core.faults import Fault
@@ -112,9 +113,7 @@ def _settings(written: Written, question: Question) -> dict[str, Any]:
 def _seed(question: Question, place: int, sample: int) -> int | None:
     """The seed with which ``run`` writes this text; ``None`` where no dice are thrown."""
     settings = question.columns[place].settings
-    if isinstance(settings, BeamSettings):
-        return settings.seed if settings.kind == "sampled" else None
-    return None if settings.is_greedy else seed_of(question, place, sample)
+    return seed_of(question, place, sample) if throws(settings) else None
 
 
 def text_record(text: Text, vocabulary: Vocabulary, seed: int | None) -> dict[str, Any]:

@@ -4,10 +4,11 @@ Each turn, every text still being written says which prefix it wants read. Equal
 read once, whoever wants them, and all that one model is asked in a turn is one batch. So two
 sampling columns whose filters leave the same tokens write the same text, to the bit.
 
-Dice. ``seed_of`` is the seed of each text. With the dice "same", every sampling column has
-the seed of the first one that names a seed (0 if none does); with "own", a column keeps its
-seed unless one before it has the same, and then gets one derived from it. The first sample
-has that seed itself, so it is what Generate writes with it; the others have derived ones.
+Dice. ``seed_of`` is the seed of each text. With the dice "same", every column that throws dice
+(sampled beams, too) has the seed of the first one that names a seed, and 0 if none does; with
+"own", a column keeps its seed unless one before it has the same, and then gets one derived from
+it. The first sample has that seed itself, so it is what Generate writes with it; the others
+have derived ones.
 """
 
 from __future__ import annotations
@@ -82,19 +83,23 @@ def _turns(run: Lockstep, on_turn: OnTurn | None) -> Iterator[Comparison]:
 
 
 def texts_of(question: Question, column: int) -> int:
-    """How many texts a column writes: several only where dice are thrown."""
+    """How many texts a column writes: several only where dice are thrown, token by token."""
     settings = question.columns[column].settings
-    return question.samples if _throws(settings) else 1
+    return question.samples if throws(settings) and isinstance(settings, Settings) else 1
 
 
-def _throws(settings: Settings | BeamSettings) -> bool:
-    return isinstance(settings, Settings) and not settings.is_greedy
+def throws(settings: Settings | BeamSettings) -> bool:
+    """Whether dice are thrown: by sampling, and by beams that are drawn."""
+    if isinstance(settings, BeamSettings):
+        return settings.kind == "sampled"
+    return not settings.is_greedy
 
 
 def seed_of(question: Question, column: int, sample: int = 0) -> int:
-    """The seed of the dice of one text; :func:`core.decode.run` with it writes the same."""
+    """The seed of the dice of one text; :func:`core.decode.run` (or ``beam_search``) with it
+    writes the same."""
     own = [column.settings.seed for column in question.columns]
-    dice = [i for i, column in enumerate(question.columns) if _throws(column.settings)]
+    dice = [i for i, column in enumerate(question.columns) if throws(column.settings)]
     if column not in dice:
         return own[column]
     if question.dice == "same":

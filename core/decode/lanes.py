@@ -141,7 +141,7 @@ class BeamLane:
             return (held.path, held.end) if held else ((), "user")
         if not state.beams or not state.beams[0].path:
             return (held.path if held else (), None)
-        alive = state.beams[0]
+        alive = max(state.beams, key=lambda beam: beam.logprob)
         ahead = held is not None and held.score >= alive.logprob / len(alive.tokens) ** penalty
         return (held.path if held and ahead else alive.path), None
 
@@ -176,7 +176,7 @@ class Track:
         check_prompt(engine.info, len(self.prompt))
         settings = replace(self.column.settings, max_new=question.max_new)
         if isinstance(settings, BeamSettings):
-            self.lanes = [BeamLane(settings, engine, self.prompt)]
+            self.lanes = [BeamLane(replace(settings, seed=seeds[0]), engine, self.prompt)]
             return
         self.lanes = [
             Lane(replace(settings, seed=seed), engine, self.prompt, sample)
