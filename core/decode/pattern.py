@@ -97,6 +97,8 @@ class Pattern:
                 found = _following(self._fresh.deep_copy(), generated)
         if isinstance(found, str):
             raise Fault("pattern_too_heavy", pattern=self._text)
+        if found is None:
+            return np.zeros(self._vocabulary.size, dtype=bool)
         mask, matches = found
         keeps = np.unpackbits(mask, count=self._vocabulary.size, bitorder="little").astype(bool)
         keeps[self._ends] = matches
@@ -121,16 +123,16 @@ class Pattern:
         raise Fault("pattern_not_understood", pattern=self._text, reason=_reason(message))
 
 
-def _following(matcher: LLMatcher, generated: Sequence[int]) -> tuple[Bits, bool] | str:
-    """(one bit an id, whether the text matches as it is) after these tokens; or which limit the
-    automaton has met."""
+def _following(matcher: LLMatcher, generated: Sequence[int]) -> tuple[Bits, bool] | str | None:
+    """(one bit an id, whether the text matches as it is) after these tokens; ``None`` where they
+    are no beginning of a match; or which limit the automaton has met."""
     read = matcher.try_consume_tokens(list(generated))
     mask = np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8)
     matches = matcher.is_accepting()
     if _is_heavy(matcher.get_error()):
         return matcher.get_error()
     if read < len(generated) or matcher.is_error():
-        return np.zeros(0, dtype=np.uint8), False
+        return None
     return mask, matches
 
 
