@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -126,22 +127,26 @@ def _controls(found: Setup, base: int, asked: Sweep, on: bool, t: Catalog) -> No
             on_change=changed,
             width=120,
         )
-        if on:
-            st.button(
-                t("compare.sweep_off"),
-                key="compare_sweep_off",
-                on_click=lambda: state.look(sweep=""),
-            )
-        else:
-            st.button(
-                t("compare.sweep_on"),
-                key="compare_sweep_on",
-                icon=":material/play_arrow:",
-                on_click=changed,
-            )
+        _switch(on, changed, t)
     refused = st.session_state.get("compare_sweep_refused")
     if refused is not None:
         st.error(t.fault(refused))
+
+
+def _switch(on: bool, start: Callable[[], None], t: Catalog) -> None:
+    if on:
+        st.button(
+            t("compare.sweep_off"),
+            key="compare_sweep_off",
+            on_click=lambda: state.look(sweep=""),
+        )
+        return
+    st.button(
+        t("compare.sweep_on"),
+        key="compare_sweep_on",
+        icon=":material/play_arrow:",
+        on_click=start,
+    )
 
 
 # ---------------------------------------------------------------- results

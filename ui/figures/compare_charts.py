@@ -55,6 +55,8 @@ def per_step(scene: Scene, kind: Kind, t: Catalog) -> go.Figure:
             **look(index),
         )
     figure.update_xaxes(title=t("compare.axis_step"), range=[0.5, most + 0.5], fixedrange=True)
+    if most <= 30:
+        figure.update_xaxes(dtick=1 if most <= 15 else 2, tick0=1)
     figure.update_yaxes(fixedrange=True, title=t(f"compare.axis_{kind}"))
     if kind == "probability":
         figure.update_yaxes(type="log", tickvals=[1, 0.1, 0.01, 1e-3, 1e-4, 1e-5, LEAST])
