@@ -41,7 +41,7 @@ export function applyStages(prepared, settings) {
     const parameter = settings[name] ?? null
     const interval = decodeFilter(prepared, before, name, parameter)
     const survivors = interval.length
-    stages.push({ name, parameter, survivors, mass: decodeMass(before, interval), interval, prefix: interval })
+    stages.push({ name, parameter, survivors, mass: decodeMass(before, interval), interval })
     before = interval
   }
   let all = null
@@ -50,7 +50,6 @@ export function applyStages(prepared, settings) {
     stages,
     kept: before.length,
     interval: before,
-    prefix: before,
     // By token id; 0 for removed tokens. Made when it is first asked for.
     get probabilities() {
       return (all ??= probabilitiesAfter(prepared, before))
