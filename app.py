@@ -25,6 +25,8 @@ def body(context: Context) -> None:
     with choose:
         label = context.t("home.to_probabilities")
         st.page_link("pages/5_Probabilities.py", label=label, icon=":material/arrow_forward:")
+        label = context.t("beam_search.from_generate")
+        st.page_link("pages/7_Beam_search.py", label=label, icon=":material/arrow_forward:")
         label = context.t("compare.from_home")
         st.page_link("pages/8_Compare.py", label=label, icon=":material/arrow_forward:")
 

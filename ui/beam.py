@@ -27,7 +27,7 @@ from core.engine.toy import ToyEngine
 from core.engine.toy_table import ToyTable
 from core.faults import Fault
 from core.settings import BeamSettings
-from core.trace import Capture
+from core.trace import Capture, Forward
 from ui import state
 from ui.beam_table import table_of
 from ui.context import Context
@@ -276,19 +276,39 @@ def _cut(source: Source, settings: BeamSettings) -> BeamSearch | None:
 def _run(source: Source, settings: BeamSettings, on_step: OnStep | None) -> BeamSearch:
     check_prompt(source.engine.info, len(source.prompt))
     run, key = _resumed(source, settings), question(source, settings)
-    ends = source.engine.info.end_ids
-    provider = provider_of(source.engine, source.prompt, run_of(source.prompt, settings, ends))
+    reader = _reader(source, settings)
     while run.wanted:
         # A cancel point: Streamlit stops an outdated script at the next touch of its state.
         st.session_state.get(_STOPPED)
-        began = time.perf_counter()
-        rows = provider(run.wanted)
-        step = run.advance(rows, (time.perf_counter() - began) * 1000)
+        rows, ms = reader(run.wanted)
+        step = run.advance(rows, ms)
         held = (settings, run.state, run.steps)
         _halves().put(key, held, PER_CANDIDATE * sum(len(s.candidates) for s in run.steps))
         if on_step is not None:
             on_step(run, step)
     return run.result()
+
+
+def _reader(source: Source, settings: BeamSettings) -> Callable[..., tuple[Any, float]]:
+    """From prefixes to (logits, milliseconds), such that the engine's memory shortens no time."""
+    if settings.width == 1 and source.table is None:
+
+        def alone(prefixes: tuple[tuple[int, ...], ...]) -> tuple[Any, float]:
+            # A forward knows how long it took, also when it is remembered.
+            forwards = [_forward(source, prefix) for prefix in prefixes]
+            return [f.logits for f in forwards], sum(f.ms for f in forwards)
+
+        return alone
+    # The name holds the limit too: with it, a shorter search leaves a longer one no answers.
+    name = (run_of(source.prompt, settings, source.engine.info.end_ids), settings.max_new)
+    provider = provider_of(source.engine, source.prompt, name)
+
+    def batch(prefixes: tuple[tuple[int, ...], ...]) -> tuple[Any, float]:
+        began = time.perf_counter()
+        rows = provider(prefixes)
+        return rows, (time.perf_counter() - began) * 1000
+
+    return batch
 
 
 def _size(search: BeamSearch) -> int:
@@ -297,9 +317,12 @@ def _size(search: BeamSearch) -> int:
 
 def logits_after(source: Source, generated: tuple[int, ...]) -> Float[np.ndarray, " vocabulary"]:
     """The logits after the prompt and ``generated``, from the engine's own memory. Raises Fault."""
-    forward = source.engine.forward(
+    return _forward(source, generated).logits
+
+
+def _forward(source: Source, generated: tuple[int, ...]) -> Forward:
+    return source.engine.forward(
         (*source.prompt, *generated),
         prompt_length=len(source.prompt),
         capture=Capture(attention=False),
     )
-    return forward.logits

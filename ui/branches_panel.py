@@ -23,6 +23,7 @@ from ui.view import COLUMN_CAP
 
 WALKED_BYTES: Final = 16_000_000
 COMPARE: Final = "pages/8_Compare.py"
+BEAMS: Final = "pages/7_Beam_search.py"
 _GO: Final = "branches_compare"
 
 
@@ -56,6 +57,7 @@ def branches_panel(context: Context) -> None:
         st.dataframe(branches_table(paths, t), hide_index=True)
         _file(context, written(context.spec, paths, recipes))
     st.page_link(COMPARE, label=t("compare.from_generate"), icon=":material/arrow_forward:")
+    st.page_link(BEAMS, label=t("beam_search.from_generate"), icon=":material/arrow_forward:")
 
 
 def _listener(context: Context, key: str) -> Any:

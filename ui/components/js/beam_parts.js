@@ -86,7 +86,7 @@ function rankingRow(data, row, view, hooks) {
   el("td", { class: "text" }, el("button", {
     type: "button", "data-key": `rank-${name}`, "aria-pressed": String(view.selected === name),
     onclick: () => hooks.select(name), onfocus: () => hooks.point(name), onblur: () => hooks.point(null),
-  }, el("bdi", {}, row.text || "∅")), greedy && el("b", { class: "greedy-badge", title: s.legend_greedy }, "G")),
+  }, el("bdi", {}, row.text.replaceAll("\n", "↵") || "∅")), greedy && el("b", { class: "greedy-badge", title: s.legend_greedy }, "G")),
   el("td", { class: "number" }, signed(row.score)),
   el("td", { class: "number" }, signed(row.sum)),
   el("td", { class: "number wide" }, row.length),
