@@ -29,7 +29,9 @@ class Loss:
     to: Node
     """The candidate that holds the last place this one could have had."""
     by: float
-    """That one's score minus this one's; 0 for a tie, which goes to the older."""
+    """That one's score minus this one's; 0 for a tie, which goes to the older. For a place in
+    a step of a diverse search: the same of what they were ``ranked`` by; in a sampled search,
+    the difference of those themselves."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class BeamCandidate:
     """Lost also if it became a hypothesis at once too bad to be kept."""
     loss: Loss | None = None
     """Why and to whom; ``None`` unless the fate is "lost"."""
+    ranked: float | None = None
+    """What it was ranked by, where that is not ``logprob``. Sampled: its perturbed score, as
+    the dice had it. Diverse: ``logprob`` minus what its token cost."""
+    group: int | None = None
+    """Of a diverse search: which group looked at it."""
 
     @property
     def probability(self) -> float:
@@ -74,6 +81,10 @@ class Hypothesis:
     every text was tried, and none was a candidate."""
     loss: Loss | None = None
     """Set for a hypothesis that better ones displaced later."""
+    ranked: float | None = None
+    """Of a sampled search: its perturbed score, by which it keeps its place."""
+    group: int | None = None
+    """Of a diverse search: whose it is. Two groups may hold the same text."""
 
     @property
     def finished(self) -> bool:
@@ -93,7 +104,7 @@ class BeamStep:
     beams: int
     """How many beams were read: as many forward passes."""
     candidates: tuple[BeamCandidate, ...]
-    """All that were looked at, the highest ``logprob`` first."""
+    """All that were looked at, the highest ranked first; group by group, where there are any."""
     live: tuple[int, ...]
     """Candidates that are the beams of the next step, in their order; at the limit, those that
     were cut off and are held as hypotheses."""
@@ -104,7 +115,8 @@ class BeamStep:
     hypotheses: int
     """How many are held after this step."""
     hope: float | None
-    """The best score that a live beam can still reach; ``None`` if none is alive."""
+    """The best score that a live beam can still reach; ``None`` if none is alive, and in a
+    sampled search, where no score decides."""
     bar: float | None
     """The score to beat: the worst one held; ``None`` while there is room for more."""
     ms: float = field(default=0.0, compare=False)

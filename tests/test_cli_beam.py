@@ -162,3 +162,55 @@ def test_bad_input_exits_2_with_one_sentence(cli, line, said):
 def test_an_empty_prompt_is_refused(cli):
     code, _, err = cli("run", " ", "--model", "toy", "--strategy", "beam")
     assert (code, err[:20]) == (2, "The prompt is empty;")
+
+
+def test_sampled_beams(as_json):
+    argv = ["x", "--model", "toy", "--beams", "3", "--beam-kind", "sampled", "--seed", "4"]
+    found = as_json(*argv, "--temperature", "2", "--max-new", "3")
+    assert found["settings"] == {
+        "strategy": "beam",
+        "width": 3,
+        "length_penalty": 0,
+        "stop": "best",
+        "nbest": None,
+        "max_new": 3,
+        "kind": "sampled",
+        "temperature": 2,
+        "seed": 4,
+    }
+    best = max(h["ranked"] for h in found["hypotheses"])
+    assert best == 0
+    ranked = [c["ranked"] for c in found["steps"][0]["candidates"]]
+    assert ranked == sorted(ranked, reverse=True)
+    assert "group" not in found["steps"][0]["candidates"][0]
+    other = as_json(*argv[:-1], "5", "--temperature", "2", "--max-new", "3")
+    assert other["steps"] != found["steps"]
+
+
+def test_diverse_beams(as_json):
+    argv = ["x", "--model", "toy", "--beams", "4", "--beam-kind", "diverse"]
+    found = as_json(*argv, "--groups", "4", "--diversity", "0.25", "--max-new", "2")
+    assert (found["settings"]["groups"], found["settings"]["diversity"]) == (4, 0.25)
+    assert {"temperature", "seed"}.isdisjoint(found["settings"])
+    assert sorted(h["group"] for h in found["hypotheses"]) == [0, 1, 2, 3]
+    second = [c for c in found["steps"][0]["candidates"] if c["group"] == 1]
+    paid = [c["logprob"] - c["ranked"] for c in second]
+    assert sorted(paid)[-1] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--beam-kind odd", "The kind of beam search 'odd' is not known; choose one of: plain, "),
+        ("--groups 2", "--groups belongs to diverse beams; add --beam-kind diverse"),
+        ("--beam-kind sampled --diversity 1", "--diversity belongs to diverse beams"),
+        ("--beam-kind diverse --beams 5", "5 beams cannot be dealt out evenly to 2 groups"),
+        ("--beam-kind diverse --temperature 2", "Beam search compares the model's own"),
+        ("--beam-kind sampled --temperature 0", "temperature is 0.0, but it must be above 0"),
+        ("--beam-kind sampled --top-k 3", "Beam search compares the model's own"),
+    ],
+)
+def test_kinds_refuse_what_is_not_theirs(cli, line, said):
+    code, out, err = cli("run", "x", "--model", "toy", "--strategy", "beam", *line.split())
+    assert (code, out) == (2, "")
+    assert err.startswith(said), err

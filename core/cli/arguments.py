@@ -12,6 +12,7 @@ from core.cli import further
 from core.cli.numbers import number, whole
 from core.faults import Fault
 from core.settings import (
+    BEAM_KINDS,
     STAGE_NAMES,
     STOP_RULES,
     STRATEGIES,
@@ -25,7 +26,15 @@ DEFAULT_MODEL: Final = RunSpec().model
 MAX_TOP: Final = 1_000_000
 BEAM: Final = "beam"
 """The strategy that is a search, with settings of its own."""
-BEAM_OPTIONS: Final = ("beams", "length_penalty", "stop", "nbest")
+BEAM_OPTIONS: Final = (
+    "beams",
+    "length_penalty",
+    "stop",
+    "nbest",
+    "beam_kind",
+    "groups",
+    "diversity",
+)
 
 
 OPTIONS: Final = {"forced": "force", "banned": "ban"}
@@ -155,6 +164,18 @@ def _beam(command: argparse.ArgumentParser) -> None:
         help="when W texts are complete, or when no other can still win (default: best)",
     )
     command.add_argument("--nbest", metavar="N", help="texts returned (default: W)")
+    command.add_argument(
+        "--beam-kind",
+        metavar="|".join(BEAM_KINDS),
+        help="the likeliest texts; drawn ones, with --temperature and --seed; or groups that "
+        "keep out of each other's way (default: plain)",
+    )
+    command.add_argument("--groups", metavar="G", help="of diverse beams (default: 2)")
+    command.add_argument(
+        "--diversity",
+        metavar="D",
+        help="nats that a token costs for each beam of an earlier group that took it (0.5)",
+    )
 
 
 def _settings(command: argparse.ArgumentParser, strategies: tuple[str, ...] = STRATEGIES) -> None:
@@ -220,11 +241,13 @@ def is_beam(typed: argparse.Namespace) -> bool:
 def beam_settings_of(typed: argparse.Namespace) -> BeamSettings:
     """The settings that were typed for a beam search. Raises Fault.
 
-    An option that would change the model's probabilities is refused; the seed and the order of
-    the filters change nothing here, and are read only to find mistakes.
+    An option that would change the model's probabilities is refused, but for the temperature of
+    the draws of sampled beams. Without draws the seed, and always the order of the filters,
+    change nothing, and are read only to find mistakes.
     """
-    typed = argparse.Namespace(**{**vars(typed), "strategy": None})
-    plain = settings_of(typed)
+    kind = typed.beam_kind or "plain"
+    drawn = {"temperature": None} if kind == "sampled" else {}
+    plain = settings_of(argparse.Namespace(**{**vars(typed), "strategy": None, **drawn}))
     for name in ("temperature", "top_k", "top_p", "min_p", "forced", *further.NAMES):
         if getattr(plain, name) != getattr(Settings(), name):
             option = f"--{OPTIONS.get(name, name).replace('_', '-')}"
@@ -235,7 +258,17 @@ def beam_settings_of(typed: argparse.Namespace) -> BeamSettings:
         "stop": typed.stop,
         "nbest": whole("nbest", typed.nbest),
         "max_new": whole("max-new", typed.max_new),
+        "kind": typed.beam_kind,
+        "groups": whole("groups", typed.groups),
+        "diversity": number("diversity", typed.diversity),
     }
+    if kind == "sampled":
+        given["temperature"] = number("temperature", typed.temperature)
+        given["seed"] = plain.seed
+    if kind in BEAM_KINDS and kind != "diverse":
+        for name in ("groups", "diversity"):
+            if given[name] is not None:
+                raise Fault("only_with_diverse", option=f"--{name}")
     return BeamSettings(**{name: value for name, value in given.items() if value is not None})
 
 

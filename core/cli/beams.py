@@ -15,6 +15,7 @@ from core.engine.protocol import Engine
 from core.engine.store import build
 from core.faults import Fault
 from core.models.catalog import resolve
+from core.settings import BeamSettings
 from core.tokens import Vocabulary, visible
 
 STOPS = {
@@ -51,7 +52,7 @@ def search_record(search: BeamSearch, model: str, engine: Engine) -> dict[str, A
     prompt = [token_record(token) for token in vocabulary.tokens(search.prompt, count)]
     return {
         "model": model,
-        "settings": {"strategy": arguments.BEAM, **dataclasses.asdict(search.settings)},
+        "settings": {"strategy": arguments.BEAM, **settings_record(search.settings)},
         "prompt": prompt,
         "hypotheses": [hypothesis_record(h, search, vocabulary) for h in search.hypotheses],
         "others": [hypothesis_record(h, search, vocabulary) for h in search.others],
@@ -63,10 +64,21 @@ def search_record(search: BeamSearch, model: str, engine: Engine) -> dict[str, A
     }
 
 
+def settings_record(settings: BeamSettings) -> dict[str, Any]:
+    """What was asked; what belongs to another kind of search is left out."""
+    every = dataclasses.asdict(settings)
+    own = {"plain": (), "sampled": ("temperature", "seed"), "diverse": ("groups", "diversity")}
+    apart = ("kind", "temperature", "seed", "groups", "diversity")
+    kept = {name: value for name, value in every.items() if name not in apart}
+    kind = {} if settings.kind == "plain" else {"kind": settings.kind}
+    return kept | kind | {name: every[name] for name in own[settings.kind]}
+
+
 def hypothesis_record(
     hypothesis: Hypothesis, search: BeamSearch, vocabulary: Vocabulary
 ) -> dict[str, Any]:
     return {
+        **_marks(hypothesis.ranked, hypothesis.group),
         "tokens": list(hypothesis.tokens),
         "text": vocabulary.text(hypothesis.tokens, skip_special=True),
         "logprob": hypothesis.logprob,
@@ -115,7 +127,14 @@ def _candidate(search: BeamSearch, node: Node, vocabulary: Vocabulary) -> dict[s
         "token_logprob": candidate.token_logprob,
         "logprob": candidate.logprob,
         "score": candidate.score,
+        **_marks(candidate.ranked, candidate.group),
     }
+
+
+def _marks(ranked: float | None, group: int | None) -> dict[str, Any]:
+    """What only some kinds of search have."""
+    marks = {"ranked": ranked, "group": group}
+    return {name: value for name, value in marks.items() if value is not None}
 
 
 def listing(search: BeamSearch, vocabulary: Vocabulary) -> None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from numpy.typing import ArrayLike
 
 from core.beam_records import BeamSearch, BeamStep
+from core.decode.beam_diverse import diverse_options, settle_diverse
 from core.decode.beam_rules import (
     Ids,
+    Option,
     Question,
     State,
     hypothesis_of,
@@ -23,6 +26,7 @@ from core.decode.beam_rules import (
     settle,
     worse,
 )
+from core.decode.beam_sampled import drawn_options, settle_sampled
 from core.decode.generate import Stopped
 from core.engine.cost import check_prompt
 from core.engine.protocol import Engine
@@ -31,6 +35,18 @@ from core.settings import BeamSettings
 Provider = Callable[[tuple[Ids, ...]], Sequence[ArrayLike]]
 """From generated prefixes to the raw next-token logits [V] after each."""
 OnBeamStep = Callable[[BeamStep], None]
+
+
+def _plain(rows: Sequence[ArrayLike], state: State, question: Question) -> list[Option]:
+    return options(rows, state.beams, looked_at(question.settings.width, len(question.end_ids)))
+
+
+def _drawn(rows: Sequence[ArrayLike], state: State, question: Question) -> list[Option]:
+    return drawn_options(rows, state.beams, state.index, question.settings)
+
+
+_LOOK: Final = {"plain": _plain, "sampled": _drawn, "diverse": diverse_options}
+_SETTLE: Final = {"plain": settle, "sampled": settle_sampled, "diverse": settle_diverse}
 
 
 class BeamRun:
@@ -62,9 +78,12 @@ class BeamRun:
 
     def advance(self, rows: Sequence[ArrayLike], ms: float = 0.0) -> BeamStep:
         """Take one step with the logits after each wanted prefix. Raises Fault for bad ones."""
-        count = looked_at(self.question.settings.width, len(self.question.end_ids))
-        looked = options(rows, self.state.beams, count)
-        self.state, step = settle(looked, self.state, self.question)
+        return self.decide(_LOOK[self.question.settings.kind](rows, self.state, self.question), ms)
+
+    def decide(self, looked: Sequence[Option], ms: float = 0.0) -> BeamStep:
+        """The same from the options that were looked at."""
+        rule = _SETTLE[self.question.settings.kind]
+        self.state, step = rule(looked, self.state, self.question)
         step = replace(step, ms=ms)
         self.steps = (*self.steps, step)
         return step
@@ -145,7 +164,12 @@ def run_of(prompt: Sequence[int], settings: BeamSettings, end_ids: Sequence[int]
     Neither the length penalty nor the stopping rule is of it, so searches that differ in these
     alone share what they read.
     """
-    return "beam", tuple(prompt), settings.width, tuple(end_ids)
+    more: tuple[float, ...] = ()
+    if settings.kind == "sampled":
+        more = (settings.temperature, settings.seed)
+    elif settings.kind == "diverse":
+        more = (settings.groups, settings.diversity)
+    return "beam", tuple(prompt), settings.width, tuple(end_ids), settings.kind, *more
 
 
 def beam_search(

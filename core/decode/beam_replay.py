@@ -7,12 +7,12 @@ what would have come after it is the only thing that is not known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Literal
 
-from core.beam_records import BeamSearch
+from core.beam_records import BeamCandidate, BeamSearch
 from core.decode.beam import BeamRun
-from core.decode.beam_rules import Option, settle
+from core.decode.beam_rules import Option
 from core.settings import BeamSettings
 
 Verdict = Literal["same", "earlier", "further"]
@@ -31,17 +31,15 @@ class Replay:
 def replay(search: BeamSearch, settings: BeamSettings) -> Replay:
     """``search`` under another penalty, stopping rule or n-best.
 
-    Raises ValueError for another width or output limit: those need the model.
+    Raises ValueError for anything else that differs, such as the width: that needs the model.
     """
     stored = search.settings
-    if (settings.width, settings.max_new) != (stored.width, stored.max_new):
-        raise ValueError("another width or output limit is another search")
+    if _kept(settings) != _kept(stored):
+        raise ValueError("what differs here makes another search")
     context = len(search.prompt) + search.limit if search.limit < stored.max_new else None
     run = BeamRun(settings, search.end_ids, prompt=search.prompt, context=context)
     for step in search.steps:
-        looked = [Option(c.parent, c.token, c.token_logprob, c.logprob) for c in step.candidates]
-        run.state, again = settle(looked, run.state, run.question)
-        run.steps = (*run.steps, replace(again, ms=step.ms))
+        run.decide([_option(c) for c in step.candidates], step.ms)
         if run.state.stop:
             break
     if search.stop == "user":
@@ -50,3 +48,13 @@ def replay(search: BeamSearch, settings: BeamSettings) -> Replay:
     if len(found.steps) < len(search.steps):
         return Replay(found, "earlier")
     return Replay(found, "same" if found.stop or search.stop is None else "further")
+
+
+def _option(candidate: BeamCandidate) -> Option:
+    c = candidate
+    return Option(c.parent, c.token, c.token_logprob, c.logprob, ranked=c.ranked, group=c.group)
+
+
+def _kept(settings: BeamSettings) -> dict[str, object]:
+    free = ("length_penalty", "stop", "nbest")
+    return {name: value for name, value in asdict(settings).items() if name not in free}

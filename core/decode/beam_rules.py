@@ -16,7 +16,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.beam_records import BeamCandidate, BeamStep, BeamStop, Hypothesis, HypothesisEnd, Loss
+from core.beam_records import (
+    BeamCandidate,
+    BeamStep,
+    BeamStop,
+    Fate,
+    Hypothesis,
+    HypothesisEnd,
+    Loss,
+)
 from core.decode.candidates import top_ids
 from core.decode.measure import log_softmax
 from core.settings import BeamSettings
@@ -31,6 +39,10 @@ class Beam(NamedTuple):
     token_logprobs: tuple[float, ...] = ()
     path: tuple[int, ...] = ()
     logprob: float = 0.0
+    ranked: float | None = None
+    drawn: float = 0.0
+    """Σ ln p of what the dice saw: at the temperature of the draws."""
+    group: int | None = None
 
 
 class Option(NamedTuple):
@@ -40,6 +52,9 @@ class Option(NamedTuple):
     token: int
     token_logprob: float
     logprob: float
+    ranked: float | None = None
+    drawn: float = 0.0
+    group: int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +116,7 @@ def settle(looked: Sequence[Option], state: State, question: Question) -> tuple[
     ends = [option.token in question.end_ids for option in looked]
     complete = [i for i in range(min(width, len(looked))) if ends[i] or last]
     going = [] if last else [i for i, end in enumerate(ends) if not end][:width]
-    made = [_hypothesis(looked, i, state, question) for i in complete]
+    made = [completed(looked, i, state, question) for i in complete]
     merged = sorted([*state.held, *made], key=lambda hypothesis: -hypothesis.score)
     held, dropped = tuple(merged[:width]), merged[width:]
     kept = {h.path[-1] for h in held if len(h.path) == state.index + 1}
@@ -109,7 +124,7 @@ def settle(looked: Sequence[Option], state: State, question: Question) -> tuple[
 
     places = _Places(going, kept, held, width, settings.length_penalty)
     candidates = places.judged(looked, ends, state.index)
-    beams = tuple(_grown(looked[i], i, state.beams) for i in going)
+    beams = tuple(grown(looked[i], i, state.beams) for i in going)
     hope, bar = _outlook(beams, held, state.index + 1, question)
     step = BeamStep(
         index=state.index,
@@ -127,20 +142,23 @@ def settle(looked: Sequence[Option], state: State, question: Question) -> tuple[
     return State(state.index + 1, beams, held, (*lost, *state.displaced), stop), step
 
 
-def _grown(option: Option, place: int, beams: Sequence[Beam]) -> Beam:
+def grown(option: Option, place: int, beams: Sequence[Beam]) -> Beam:
+    """The beam that takes an option, which stands at ``place`` of its step."""
     parent = beams[option.parent]
     return Beam(
         (*parent.tokens, option.token),
         (*parent.token_logprobs, option.token_logprob),
         (*parent.path, place),
         option.logprob,
+        option.ranked,
+        option.drawn,
+        option.group,
     )
 
 
-def _hypothesis(
-    looked: Sequence[Option], place: int, state: State, question: Question
-) -> Hypothesis:
-    beam = _grown(looked[place], place, state.beams)
+def completed(looked: Sequence[Option], place: int, state: State, question: Question) -> Hypothesis:
+    """The hypothesis that an option makes: by its end token, or by the limit."""
+    beam = grown(looked[place], place, state.beams)
     ended = beam.tokens[-1] in question.end_ids
     end: HypothesisEnd = "end_token" if ended else question.limit_end
     return hypothesis_of(beam, end, question.settings.length_penalty)
@@ -155,6 +173,8 @@ def hypothesis_of(beam: Beam, end: HypothesisEnd, penalty: float) -> Hypothesis:
         score=score(beam.logprob, len(beam.tokens), penalty),
         end=end,
         path=beam.path,
+        ranked=beam.ranked,
+        group=beam.group,
     )
 
 
@@ -174,15 +194,8 @@ class _Places:
         scores = [score(option.logprob, index + 1, self.penalty) for option in looked]
         losses = [self._loss(i, end, scores, index) for i, end in enumerate(ends)]
         return tuple(
-            BeamCandidate(
-                parent=option.parent,
-                token=option.token,
-                token_logprob=option.token_logprob,
-                logprob=option.logprob,
-                score=value,
-                is_end=end,
-                fate="lost" if loss else "finished" if end else "live",
-                loss=loss,
+            candidate_of(
+                option, value, end, "lost" if loss else "finished" if end else "live", loss
             )
             for option, value, end, loss in zip(looked, scores, ends, losses, strict=True)
         )
@@ -196,6 +209,24 @@ class _Places:
         reason: Literal["outside_beam", "end_outside_beam"]
         reason = "end_outside_beam" if end else "outside_beam"
         return Loss(reason, (index, winner), scores[winner] - scores[place])
+
+
+def candidate_of(
+    option: Option, value: float, is_end: bool, fate: Fate, loss: Loss | None
+) -> BeamCandidate:
+    """The record of an option, with its score and what became of it."""
+    return BeamCandidate(
+        parent=option.parent,
+        token=option.token,
+        token_logprob=option.token_logprob,
+        logprob=option.logprob,
+        score=value,
+        is_end=is_end,
+        fate=fate,
+        loss=loss,
+        ranked=option.ranked,
+        group=option.group,
+    )
 
 
 def worse(value: float, than: Hypothesis) -> Loss:
