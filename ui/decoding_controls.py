@@ -212,6 +212,7 @@ def _pattern(settings: Settings, t: Catalog) -> None:
                 help=t(f"frame.pattern_example_{i + 1}"),
                 on_click=_take,
                 args=(example,),
+                type="tertiary",
             )
 
 

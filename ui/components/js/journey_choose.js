@@ -104,17 +104,21 @@ function bars(c, most) {
 
 function filterCards(data) {
   const s = data.strings
-  const cards = data.filters.map((f) => {
+  // More than the usual four: pills in place of cards, and only of those that are on.
+  const many = data.filters.length > 4
+  const shown = data.filters.filter((f) => !many || f.parameter !== null)
+  const cards = shown.map((f, i) => {
+    const same = many && f.survivors === (shown[i - 1]?.survivors ?? data.vocabulary)
     const off = f.parameter === null
     return el(
       "li",
       { class: `filter${off ? " off" : ""}` },
       el("span", { class: "filter-name" }, s[f.name]),
       el("strong", {}, off ? s.off : setting(f)),
-      el("small", {}, rich(s.left, { n: thousands(f.survivors) })),
+      same ? null : el("small", {}, rich(s.left, { n: thousands(f.survivors) })),
     )
   })
-  return el("ol", { class: "filters", "aria-label": s.filters }, cards)
+  return el("ol", { class: many ? "filters many" : "filters", "aria-label": s.filters }, cards)
 }
 
 // 1 → "1.0" for a temperature, which is never a whole number by nature.

@@ -13,8 +13,8 @@ export function cardsOf(words, prepared, language, labelOf, hands) {
   const look = { words, size, labelOf, number: (n) => n.toLocaleString(language) }
   const all = [...TEXT_STAGES, ...STAGES_ORDER]
   const cards = Object.fromEntries(all.map((name) => [name, cardOf(name, look, hands)]))
-  const text = el("ol", { class: "cards text", "aria-label": words.processed_first })
-  const list = el("ol", { class: "cards", "aria-label": words.stages })
+  const text = el("ol", { class: "lane text", "aria-label": words.processed_first })
+  const list = el("ol", { class: "lane cards", "aria-label": words.stages })
   const first = el("li", { class: "step" }, cardOfLogits(words, prepared, look.number))
   let shown = ""
   function place(on, order) {
