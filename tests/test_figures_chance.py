@@ -5,9 +5,11 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from core.decode.choose import choose
+from core.decode.draw import uniform
 from core.decode.draws import chi_square, draws
 from core.decode.generate import run
 from core.decode.past import Past
@@ -18,7 +20,16 @@ from core.settings import MAX_SEED, RunSpec, Settings
 from core.trace import StepTrace
 from ui.branches import BRANCHES_CAP, LINK_CAP, Branch, fitting, from_link, keep, read, spell
 from ui.branches_file import opened, written
-from ui.figures.branches import Path, Taken, branches_data, branches_table, lanes, parts, tree
+from ui.figures.branches import (
+    Path,
+    Taken,
+    branches_data,
+    branches_table,
+    lanes,
+    parts,
+    tokens_of,
+    tree,
+)
 from ui.figures.chance import draws_alt, draws_chart, draws_table, rows, verdict
 from ui.figures.dice import dice_data, rolls_text
 from ui.figures.drawbar import question, why
@@ -52,8 +63,6 @@ def said(settings: Settings, t=EN, **kw) -> str:
 
 
 def seed_for(low: float, high: float, step: int = 0) -> int:
-    from core.decode import uniform
-
     return next(seed for seed in range(10_000) if low < uniform(seed, step) < high)
 
 
@@ -117,8 +126,6 @@ def test_the_question_stands_in_bold_once():
 def test_the_dice_tell_every_throw_and_the_exact_seed():
     settings = Settings(seed=MAX_SEED, rolls=((0, 2),))
     found = dice_data(step_of(settings).choice, settings, 0)
-    from core.decode import uniform
-
     assert found["seed"] == found["most"] == "9223372036854775807"
     assert found["u"] == uniform(MAX_SEED, 0, 2)
     assert found["before"] == [uniform(MAX_SEED, 0), uniform(MAX_SEED, 0, 1)]
@@ -251,7 +258,7 @@ def test_where_a_path_parts_from_the_one_in_view():
     assert [parts(p, current) for p in PATHS] == [1, 1, 1, None, 0, 2]
     table = branches_table(PATHS, EN)
     assert table["branch"].tolist() == ["A", "B", "C", "this run", "E", "F"]
-    assert table["parts at step"].tolist() == [2, 2, 2, pytest.importorskip("pandas").NA, 1, 3]
+    assert table["parts at step"].tolist() == [2, 2, 2, pd.NA, 1, 3]
     assert table["Σ ln p"].iloc[0] == pytest.approx(4 * math.log(0.5))
 
 
@@ -307,8 +314,6 @@ def walked(branch: Branch, index, current=False) -> Path:
     engine = ToyEngine(default_table())
     spec = replace(SPEC, settings=branch.settings(SPEC.settings))
     made = run(engine, spec, steps=branch.made)
-    from ui.figures.branches import tokens_of
-
     return Path(
         index,
         branch.name,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { isReroll, nextSeed, rollsText, seedOf } from "../../ui/components/js/candidates_dice.js"
 import { columnsOf, linkOf, nameOf, partText } from "../../ui/components/js/branches_tree.js"
-import { ticked } from "../../ui/components/js/branches_list.js"
+import { moved, namesOf, ticked } from "../../ui/components/js/branches_list.js"
 
 const MOST = "9223372036854775807"
 
@@ -51,6 +51,15 @@ test("columns are as wide as their tokens, and a path hangs on the row of its pa
   assert.equal(columnsOf([{ weight: 1 }, { weight: 10 }]), "auto minmax(6.5rem, 1fr) minmax(6.5rem, 10fr)")
   assert.equal(linkOf({ parent: null }, 0), null)
   assert.deepEqual(linkOf({ parent: 1, column: 2 }, 3), { column: 4, from: 3, to: 5 })
+})
+
+test("ticks go when branches change their places", () => {
+  assert.deepEqual(namesOf([{ index: null, name: "" }, { index: 0, name: "A" }]), ["A"])
+  assert.ok(!moved([], ["A"]))
+  assert.ok(!moved(["A", "B"], ["A", "B", "C"]))
+  assert.ok(!moved(["A", "B"], ["A", "mine"]))
+  assert.ok(moved(["A", "B"], ["B"]))
+  assert.ok(moved(["A", "B", "C"], ["B", "C", "D"]))
 })
 
 test("at most five other branches are ticked", () => {

@@ -1,12 +1,14 @@
 """Playing with chance without a browser: dice, draws and branches, on the toy's story."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from core.decode import uniform
+from core.decode import choose, uniform
 from core.decode.draws import chi_square, draws
-from core.settings import MAX_SEED
+from core.engine.toy import ToyEngine, default_table
+from core.settings import MAX_SEED, Settings
 from tests.pages.app import data_of, open_app, query_of, send, words
 from ui.branches import read
 from ui.i18n import catalog
@@ -52,10 +54,6 @@ def test_a_thousand_draws_and_their_test(lang):
     spec = next(s for s in specs if s["data"][0].get("name") == t("generate.drawn"))
     labels = spec["layout"]["yaxis"]["ticktext"]
     assert labels == ["sun", "moon", "tonight"]
-    from core.decode import choose
-    from core.engine.toy import ToyEngine, default_table
-    from core.settings import Settings
-
     engine = ToyEngine(default_table())
     ids = engine.vocabulary.read("tell me").ids
     logits = engine.forward(ids, prompt_length=len(ids)).logits
@@ -110,8 +108,6 @@ def test_branches_of_a_link(lang):
 
 def test_what_a_link_cannot_carry_is_said():
     at = open_page(lang="en", made="2")
-    from dataclasses import replace
-
     place = at.session_state["place"]
     long = "+".join(f"{step}:1000" for step in range(60))
     view = replace(place.view, branches=(f"2;0;{long};;long",))

@@ -1,5 +1,5 @@
 import { el, fmt, themeOf } from "./dom.js"
-import { listNode, ticked } from "./branches_list.js"
+import { listNode, moved, namesOf, ticked } from "./branches_list.js"
 import { treeNode } from "./branches_tree.js"
 import { walk } from "./walk.js"
 
@@ -16,10 +16,9 @@ class Branches {
   }
 
   update(data, emit) {
-    // Places move when a branch goes; ticks would stand at others then.
-    const names = data.paths.map((path) => path.name).join("\n")
-    if (names.length && this.count !== undefined && this.count > data.paths.length) this.marks.clear()
-    this.count = data.paths.length
+    const names = namesOf(data.paths)
+    if (moved(this.names ?? [], names)) this.marks.clear()
+    this.names = names
     this.sure = false
     Object.assign(this, { data, emit })
     this.draw()
@@ -76,9 +75,10 @@ class Branches {
     const kept = data.paths.filter((path) => path.index !== null)
     if (kept.length === 0) return null
     const chosen = ticked(data.paths, this.marks)
+    const fits = data.paths.find((path) => path.current).comparable
     return el("div", { class: "foot" },
       data.paths.length > 1 && el("button", {
-        type: "button", class: "act", "data-key": "compare", title: s.branch_compare_help, disabled: chosen.length === 0,
+        type: "button", class: "act", "data-key": "compare", title: s.branch_compare_help, disabled: chosen.length === 0 || !fits,
         onclick: () => this.send({ do: "compare", branches: chosen }),
       }, chosen.length ? fmt(s.branch_compare_n, { n: chosen.length }) : s.branch_compare),
       el("button", { type: "button", class: this.sure ? "act sure" : "act", "data-key": "drop_all", onclick: () => this.dropAll() },

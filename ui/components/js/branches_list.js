@@ -11,6 +11,16 @@ export function ticked(paths, marks) {
   return there.map((path) => path.index).filter((index) => marks.has(index)).slice(0, MOST_TICKED)
 }
 
+export function namesOf(paths) {
+  return paths.filter((path) => path.index !== null).map((path) => path.name)
+}
+
+// Whether branches stand at other places than before, so that ticks would be on others: more
+// than one name changed (one may have been given by hand), or one is gone.
+export function moved(before, names) {
+  return names.length < before.length || before.filter((name, i) => name !== names[i]).length > 1
+}
+
 function tick(path, name, data, marks, hands) {
   const s = data.strings
   if (path.index === null || path.current) {
