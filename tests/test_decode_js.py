@@ -109,12 +109,12 @@ def test_they_agree_behind_what_looks_at_the_text():
             choice = choose(row, settings, step=0, past=past, rules=rules)
         except ValueError:
             continue  # nothing is left: no question for the browser
-        cases.append((row, settings, choice))
+        cases.append((settings, choice))
         questions.append(
             asked(row, settings, uniform(2, i), text_data(row, choice, settings, past))
         )
     assert len(cases) > 80
-    for (row, settings, choice), question, answer in zip(
+    for (settings, choice), question, answer in zip(
         cases, questions, answered(questions), strict=True
     ):
         stages = tuple(s for s in choice.stages if s.name not in PROCESSOR_NAMES)

@@ -198,7 +198,8 @@ for (const size of [49152, 262144]) {
     const prepared = prepare(randomLogits(size, 4))
     const frames = []
     for (let i = 0; i < 15; i++) {
-      const settings = { ...OFF, temperature: 0.5 + 0.1 * i, top_k: size - 9, top_p: 0.99, min_p: 1e-9 }
+      const order = [...ORDER, "typical_p"]
+      const settings = { temperature: 0.5 + 0.1 * i, top_k: size - 9, top_p: 0.99, min_p: 1e-9, typical_p: 0.9, order }
       const start = performance.now()
       const result = applyStages(prepared, settings)
       draw(result, 0.5)
