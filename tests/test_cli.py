@@ -14,7 +14,7 @@ from core.cli.main import main
 from core.decode import choose, uniform
 from core.settings import STAGE_NAMES, Settings
 from core.trace import Choice
-from tests.decoding import TABLE
+from tests.decoding import PARAMETERS, TABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -58,7 +58,7 @@ def law_file(tmp_path_factory):
 def typed(law):
     kind = "logits" if "logits" in law else "probs"
     argv = [f"--{kind}", json.dumps(law[kind])]
-    for name in ("temperature", "top_k", "top_p", "min_p"):
+    for name in PARAMETERS:
         if name in law:
             argv += ["--" + name.replace("_", "-"), str(law[name])]
     return argv + (["--order", ",".join(law["order"])] if "order" in law else [])

@@ -135,7 +135,9 @@ def stages(choice: Choice) -> None:
         setting = _setting(stage.parameter)
         kept = stage.keeps.nonzero()[0].tolist()
         shares = ", ".join(f"{token}: {column[token]:.4f}" for token in kept)
-        print(f"{stage.name:<{width}}{setting:>7}  keeps {stage.survivors} ({stage.mass:.4f})  {shares}")
+        print(
+            f"{stage.name:<{width}}{setting:>7}  keeps {stage.survivors} ({stage.mass:.4f})  {shares}"
+        )
     dice = "" if choice.u is None else f" at u = {choice.u:.4f}"
     print(
         f"choice: token {choice.id} ({choice.rule}{dice}), probability "

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from core.faults import Fault
+from core.text.reader import repair
 from core.tokens import Vocabulary
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Pattern:
     """
 
     def __init__(self, pattern: str, vocabulary: Vocabulary) -> None:
-        self._text = pattern
+        self._text = repair(pattern)
         self._vocabulary = vocabulary
         self._ends = np.array(vocabulary.end_ids, dtype=int)
         self._lock = threading.Lock()
