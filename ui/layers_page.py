@@ -19,7 +19,7 @@ from ui.context import Context
 from ui.figures import layers_charts as charts
 from ui.figures import layers_tables as tables
 from ui.figures.layers import Map, map_data
-from ui.figures.layers_walk import cost_text, name_text, shape_text, totals_table
+from ui.figures.layers_walk import cost_text, name_text, shape_text, sum_text, totals_table
 from ui.figures.words import signed, tiny
 from ui.i18n import Catalog
 from ui.layers import INSIDE, Reading, attention_scaling, heard
@@ -207,13 +207,15 @@ def show_walk(reading: Reading) -> None:
     made = _walk(reading, scaling)
     _title(context, "walk_title", n=reading.layer + 1)
     _about(reading, made.structure, sizes)
-    _lines(t("layers.walk_before"), made.before, 1, context)
+    with _fold(t("layers.walk_before"), made.before, "before", t):
+        _lines(made.before, 1, context)
     inside = t("layers.walk_inside", n=reading.layer + 1, of=info.layers)
-    _lines(inside, made.inside, len(made.before) + 1, context)
-    if scaling is not None:
-        st.caption(t("layers.walk_scaling", value=f"{scaling:.4g}"))
-    after = len(made.before) + len(made.inside) + 1
-    _lines(t("layers.walk_after"), made.after, after, context)
+    with _fold(inside, made.inside, "inside", t):
+        _lines(made.inside, len(made.before) + 1, context)
+        if scaling is not None:
+            st.caption(t("layers.walk_scaling", value=f"{scaling:.4g}"))
+    with _fold(t("layers.walk_after"), made.after, "after", t):
+        _lines(made.after, len(made.before) + len(made.inside) + 1, context)
     windows = [engine.window(layer) for layer in range(info.layers)]
     whole = totals(engine.anatomy(), info, sizes, windows)
     counts = {t("layers.total_parameters"): st.column_config.NumberColumn(format="localized")}
@@ -241,8 +243,12 @@ def _about(reading: Reading, structure: Structure, sizes: Sizes) -> None:
     st.caption(t("layers.walk_flops"))
 
 
-def _lines(title: str, operations: Sequence[Operation], first: int, context: Context) -> None:
-    st.markdown(f"##### {title}")
+def _fold(title: str, operations: Sequence[Operation], name: str, t: Catalog) -> Any:
+    """One part of the walk, folded under what it adds up to: the whole is long on a phone."""
+    return st.expander(f"**{title}** · {sum_text(operations, t)}", key=f"walk_{name}")
+
+
+def _lines(operations: Sequence[Operation], first: int, context: Context) -> None:
     for number, operation in enumerate(operations, first):
         name, term = name_text(operation, context.engine.info, context.t)
         left, middle, right = st.columns([5, 8, 5], vertical_alignment="center", gap="small")

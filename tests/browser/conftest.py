@@ -3,8 +3,12 @@
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tools import browser as real
+
+# A busy machine is slow, not wrong: what is there in time is not waited for any longer.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="session")

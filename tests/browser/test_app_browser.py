@@ -10,7 +10,7 @@ from core.decode.generate import run
 from core.settings import RunSpec, Settings
 from tools.browser import sideways
 
-READY = 90_000
+READY = 120_000
 CHIPS = ".st-key-strip .chip:not(.sample)"
 
 

@@ -13,8 +13,8 @@ PLACE = "&layer=10&head=3"
 
 def open_page(page: Page, ready, query: str = PLACE) -> None:
     page.goto(f"/Attention?lang=en{query}")
-    page.locator(".plot").wait_for(timeout=60_000)
-    expect(page.get_by_text("This is a stored real run")).to_have_count(0, timeout=60_000)
+    page.locator(".plot").wait_for(timeout=120_000)
+    expect(page.get_by_text("This is a stored real run")).to_have_count(0, timeout=120_000)
     ready(page)
 
 
@@ -180,7 +180,7 @@ def test_a_head_is_switched_off_and_on_again(page, ready):
     assert float(effect.get_attribute("data-kl")) > 0.1
     expect(effect.locator("tr.chosen")).to_contain_text("␣Paris")
     page.get_by_role("button", name="Write on, with and without").click()
-    expect(effect.locator(".texts")).to_contain_text("same dice", timeout=60_000)
+    expect(effect.locator(".texts")).to_contain_text("same dice", timeout=120_000)
     page.locator(".off-chip").click()
     expect(page).not_to_have_url(re.compile("off="), timeout=30_000)
     expect(page.get_by_text("Nothing is switched off.")).to_be_visible()
@@ -216,7 +216,7 @@ def test_five_hundred_tokens_are_soon_there_and_the_page_stays_small(page, ready
     began = time.monotonic()
     area.press("Control+Enter")
     root = page.locator(".root:has(.plot)")
-    expect(page.locator(".side [data-query='509']")).to_be_visible(timeout=60_000)
+    expect(page.locator(".side [data-query='509']")).to_be_visible(timeout=120_000)
     took = time.monotonic() - began
     assert took < 45, "the forward pass included, on a machine that is busy with other tests"
     assert sum(received) < 5_000_000

@@ -10,9 +10,9 @@ from tools.browser import sideways, tracebacks
 
 def open_page(page: Page, ready, query: str = "") -> None:
     page.goto(f"/Embeddings?lang=en{query}")
-    expect(page.get_by_text("is not ready yet")).to_have_count(0, timeout=60_000)
-    expect(page.get_by_text("This is a stored real run")).to_have_count(0, timeout=60_000)
-    page.locator("svg.dial").wait_for(timeout=60_000)
+    expect(page.get_by_text("is not ready yet")).to_have_count(0, timeout=120_000)
+    expect(page.get_by_text("This is a stored real run")).to_have_count(0, timeout=120_000)
+    page.locator("svg.dial").wait_for(timeout=120_000)
     ready(page)
 
 

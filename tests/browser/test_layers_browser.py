@@ -12,10 +12,10 @@ BOARD = ".root:has(.board)"
 
 def open_page(page: Page, ready, query: str = "") -> None:
     page.goto(f"/Layers?lang=en{query}")
-    page.locator(".board canvas").wait_for(timeout=60_000)
+    page.locator(".board canvas").wait_for(timeout=120_000)
     # The live model takes over from the stored run: wait for it, so that nothing moves later.
-    expect(page.get_by_text("This is a stored real run")).to_have_count(0, timeout=60_000)
-    page.locator(".neuron").first.wait_for(timeout=60_000)
+    expect(page.get_by_text("This is a stored real run")).to_have_count(0, timeout=120_000)
+    page.locator(".neuron").first.wait_for(timeout=120_000)
     ready(page)
 
 
@@ -96,8 +96,8 @@ def test_hostile_tokens_stay_text_and_a_phone_does_not_scroll_sideways(page, rea
     alerts: list[str] = []
     page.on("dialog", lambda d: (alerts.append(d.message), d.dismiss()))
     page.goto(f"/Layers?lang={lang}&model=tiny&prompt=<img src=x onerror=alert(1)>$x$\n的中")
-    page.locator(".board canvas").wait_for(timeout=60_000)
-    page.locator(".neuron").first.wait_for(timeout=60_000)
+    page.locator(".board canvas").wait_for(timeout=120_000)
+    page.locator(".neuron").first.wait_for(timeout=120_000)
     ready(page)
     assert page.locator(".root img, .root script").count() == 0
     assert alerts == []
@@ -107,3 +107,22 @@ def test_hostile_tokens_stay_text_and_a_phone_does_not_scroll_sideways(page, rea
     assert canvas.bounding_box()["width"] > 390
     page.get_by_role("button", name={"en": "Earlier", "zh": "前面"}[lang]).click()
     expect(page).to_have_url(re.compile("at="), timeout=30_000)
+
+
+def test_a_phone_is_not_given_everything_at_once(page, ready):
+    page.set_viewport_size({"width": 390, "height": 900})
+    open_page(page, ready)
+    tall = "document.querySelector('[data-testid=stMain]').scrollHeight"
+    assert page.evaluate(tall) < 7_500
+    neurons = page.locator(".neuron:visible")
+    expect(neurons).to_have_count(3)
+    page.get_by_role("button", name="Show all 10").click()
+    expect(neurons).to_have_count(10)
+    page.get_by_role("button", name="Show fewer").click()
+    expect(neurons).to_have_count(3)
+    inside = page.locator(".st-key-walk_inside summary")
+    expect(inside).to_contain_text("parameters")
+    formula = page.locator(".st-key-walk_inside .katex").first
+    expect(formula).to_be_hidden()
+    inside.click()
+    expect(formula).to_be_visible()

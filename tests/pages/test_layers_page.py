@@ -16,11 +16,15 @@ def test_every_part_is_there_and_every_check_holds(lang):
     at = open_app(PAGE, model="tiny", lang=lang, prompt="the thing", made="2", step="1")
     t = catalog(lang)
     said = words(at)
-    for key in ("map_title", "way_title", "stream_title", "sparsity_title", "walk_before"):
+    for key in ("map_title", "way_title", "stream_title", "sparsity_title"):
         assert t(f"layers.{key}") in said, key
     assert t("layers.neurons_title", n=data_of(at, "neurons")["layer"] + 1) in said
     assert len(at.get("plotly_chart")) == 3
     engine = store().engine("tiny")
+    folds = [e.label for e in at.expander if e.label.startswith("**")]
+    titles = [t("layers.walk_before"), t("layers.walk_inside", n=1, of=2), t("layers.walk_after")]
+    assert [fold.split("**")[1] for fold in folds] == titles
+    assert all(t("layers.parameters", n="").strip() in fold for fold in folds)
     whole = f"{engine.info.parameters:,}"
     assert t("layers.total_check", n=whole) in said
     assert t("layers.last_row", d="0")[:12] in said

@@ -38,6 +38,26 @@ def cost_text(operation: Operation, t: Catalog) -> str:
     return f"{weights} · {work}"
 
 
+def sum_text(operations: Sequence[Operation], t: Catalog) -> str:
+    """How many operations, and their parameters and FLOPs together."""
+    parameters, prefill, step = summed(operations)
+    weights = t("layers.parameters", n=f"{parameters:,}")
+    words = [t("layers.operations", n=len(operations)), weights]
+    if prefill:
+        words.append(t("layers.flops", prefill=flops_text(prefill), step=flops_text(step)))
+    return " · ".join(words)
+
+
+def summed(operations: Iterable[Operation]) -> tuple[int, int, int]:
+    """Parameters, FLOPs for the prompt and for one more position."""
+    found = list(operations)
+    return (
+        sum(o.parameters for o in found),
+        sum(o.prefill for o in found),
+        sum(o.step for o in found),
+    )
+
+
 def name_text(operation: Operation, info: ModelInfo, t: Catalog) -> tuple[str, str]:
     """(plain words, technical term) of one line; module paths for what is unknown."""
     name = t(f"layers.op_{operation.kind}")
@@ -69,15 +89,6 @@ def gated_name(activation: str) -> str:
 
 def totals_table(whole: Totals, made: Walk, t: Catalog) -> pd.DataFrame:
     """Parameters and FLOPs before, in and after the layers, and of the whole model."""
-
-    def summed(operations: Iterable[Operation]) -> tuple[int, int, int]:
-        found = list(operations)
-        return (
-            sum(o.parameters for o in found),
-            sum(o.prefill for o in found),
-            sum(o.step for o in found),
-        )
-
     before, after = summed(made.before), summed(made.after)
     everything = (whole.parameters, whole.prefill, whole.step)
     layers = tuple(all_ - b - a for all_, b, a in zip(everything, before, after, strict=True))

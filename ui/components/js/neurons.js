@@ -1,6 +1,8 @@
 // The most active neurons of a layer: activation, parts of the gate, and what each writes.
 import { el, fmt, themeOf } from "./dom.js"
 
+const FEW = 3 // as in neurons.css
+
 const number = (x) => (Math.abs(x) >= 1000 ? x.toFixed(0) : Math.abs(x) >= 100 ? x.toFixed(1) : x.toFixed(2)).replace("-", "−")
 
 // A bar from the middle: to the right for positive values, to the left for negative ones.
@@ -32,6 +34,22 @@ function card(data, neuron) {
     el("div", { class: "says" }, el("span", { class: "head" }, s.suppresses), tokens(neuron.suppresses, "down", s.suppresses)))
 }
 
+// Where the table becomes a list of cards (on a phone), the first few stand for all until asked.
+function unfold(root, data) {
+  const s = data.strings
+  const button = el("button", { type: "button", class: "unfold", onclick: () => {
+    root.dataset.open = root.dataset.open === "true" ? "false" : "true"
+    name()
+  } })
+  const name = () => {
+    const open = root.dataset.open === "true"
+    button.setAttribute("aria-expanded", String(open))
+    button.textContent = open ? s.neurons_fewer : fmt(s.neurons_all, { n: data.neurons.length })
+  }
+  name()
+  return data.neurons.length > FEW ? button : null
+}
+
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".root")
   const s = data.strings
@@ -41,5 +59,6 @@ export default function ({ data, parentElement }) {
   root.replaceChildren(
     el("div", { class: "row headings", "aria-hidden": "true" },
       [s.neuron_head, s.activation, s.contribution, s.promotes, s.suppresses].map((name) => el("span", {}, name))),
-    el("ol", { class: "neurons", "aria-label": s.neurons_title }, data.neurons.map((neuron) => card(data, neuron))))
+    el("ol", { class: "neurons", "aria-label": s.neurons_title }, data.neurons.map((neuron) => card(data, neuron))),
+    ...[unfold(root, data)].filter(Boolean))
 }
