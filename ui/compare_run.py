@@ -20,6 +20,7 @@ from core.decode.figures import figures
 from core.engine.memory import ByteLRU
 from core.engine.store import BUSY
 from core.faults import Fault
+from core.models.catalog import CATALOGUE
 from core.settings import Settings
 from ui import state
 from ui.compare_jobs import Look, Turns, jobs
@@ -198,7 +199,7 @@ def models_coming(setup: Setup, t: Catalog) -> None:
             if found.status not in BUSY:
                 st.rerun(scope="app")
             kind = "loading" if found.status == "loading" else "fetching"
-            title = plain(model)
+            title = plain(CATALOGUE[model].title if model in CATALOGUE else model)
             st.progress(found.progress or 0.0, text=t(f"frame.model_{kind}", model=title))
 
     st.info(t("compare.waiting"))

@@ -1,0 +1,143 @@
+"""Comparisons in threads: shared, watched, stopped, forgotten."""
+
+import threading
+import time
+
+import pytest
+
+from core.compare_records import Column, Comparison, Question, Text, Written
+from core.decode.generate import Stopped
+from core.faults import Fault
+from core.settings import Settings
+from ui import compare_jobs
+from ui.compare_jobs import Jobs
+
+QUESTION = Question("a", "toy", (Column(Settings()),))
+
+
+def found(steps: int, *, done: bool = False, cancelled: bool = False) -> Comparison:
+    text = Text(0, (), "end_token" if done else None)
+    return Comparison(QUESTION, (Written(QUESTION.columns[0], (text,)),), steps, 1.0, cancelled)
+
+
+class Script:
+    """A comparison of ``count`` turns, each of which waits for ``go``."""
+
+    def __init__(self, count: int = 3) -> None:
+        self.count, self.made, self.started = count, 0, 0
+        self.go = threading.Semaphore(0)
+
+    def __call__(self):
+        self.started += 1
+        for step in range(1, self.count + 1):
+            assert self.go.acquire(timeout=10)
+            self.made = step
+            try:
+                yield found(step, done=step == self.count)
+            except Stopped:
+                yield found(step, cancelled=True)
+                return
+
+
+def until(condition) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_two_readers_share_one_job_and_its_answer():
+    jobs, script = Jobs(), Script()
+    job = jobs.start("k", script, "a")
+    assert jobs.start("k", script, "b") is job
+    assert job.watch("a").comparison is None
+    script.go.release()
+    until(lambda: job.watch("a").comparison is not None)
+    assert job.watch("a").running
+    script.go.release(2)
+    assert not job.wait(10).running
+    assert jobs.known("k").done
+    assert script.started == 1
+    assert jobs.job("k") is None
+
+
+def test_the_last_reader_who_leaves_stops_it_within_a_turn():
+    jobs, script = Jobs(), Script(100)
+    job = jobs.start("k", script, "a")
+    job.watch("b")
+    script.go.release()
+    until(lambda: script.made == 1)
+    job.leave("a")
+    script.go.release()
+    until(lambda: script.made == 2)
+    assert job.watch("b").running
+    job.leave("b")
+    script.go.release()
+    look = job.wait(10)
+    assert not look.running
+    assert look.comparison.cancelled
+    assert script.made <= 3
+    assert jobs.known("k") is None
+    assert jobs.job("k") is None
+
+
+def test_a_job_that_nobody_looks_at_pauses_and_goes_on(monkeypatch):
+    monkeypatch.setattr(compare_jobs, "PATIENCE", 0.15)
+    jobs, script = Jobs(), Script(3)
+    job = jobs.start("k", script, "a")
+    time.sleep(0.3)
+    script.go.release(3)
+    time.sleep(0.2)
+    assert script.made == 1
+    for _ in range(200):
+        if not job.watch("a").running:
+            break
+        time.sleep(0.02)
+    assert script.made == 3
+    assert jobs.known("k").done
+
+
+def test_a_job_that_nobody_comes_back_to_ends(monkeypatch):
+    monkeypatch.setattr(compare_jobs, "PATIENCE", 0.05)
+    monkeypatch.setattr(compare_jobs, "FORGET", 0.2)
+    jobs, script = Jobs(), Script(3)
+    job = jobs.start("k", script, "a")
+    time.sleep(0.1)
+    script.go.release(3)
+    look = job.wait(10)
+    assert look.comparison.cancelled
+    assert script.made == 1
+
+
+def test_a_fault_is_told_and_not_kept():
+    def broken():
+        raise Fault("no_columns")
+        yield
+
+    jobs = Jobs()
+    look = jobs.start("k", broken, "a").wait(10)
+    assert (look.running, look.fault.code, look.comparison) == (False, "no_columns", None)
+    assert jobs.known("k") is None
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_crash_is_a_sentence():
+    def broken():
+        yield found(1)
+        raise ZeroDivisionError
+
+    jobs = Jobs()
+    look = jobs.start("k", broken, "a").wait(10)
+    assert look.fault.code == "compare_failed"
+
+
+def test_only_some_are_computed_at_a_time():
+    jobs = Jobs()
+    scripts = [Script(1) for _ in range(compare_jobs.AT_ONCE + 1)]
+    started = [jobs.start(i, script, "a") for i, script in enumerate(scripts)]
+    until(lambda: sum(script.started for script in scripts) == compare_jobs.AT_ONCE)
+    time.sleep(0.05)
+    assert sum(script.started for script in scripts) == compare_jobs.AT_ONCE
+    for script in scripts:
+        script.go.release()
+    assert all(not job.wait(10).running for job in started)
