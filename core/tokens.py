@@ -221,8 +221,7 @@ class Vocabulary:
     def spellings(self) -> list[bytes]:
         """The bytes that each of the V ids adds to a text that goes on; none for special ids
         and unused rows."""
-        special = self._entries.special
-        return [b"" if id in special else self.bytes_of(id) for id in range(self.size)]
+        return self._entries.spellings()
 
     @property
     def drops_first_space(self) -> bool:

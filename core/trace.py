@@ -169,7 +169,7 @@ class Forward:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One decoding filter, and the distribution it leaves."""
+    """One processor or filter, and the distribution it leaves."""
 
     name: StageName
     parameter: float | int | str | None
@@ -198,7 +198,8 @@ class Choice:
     probability_model: float
     """Of the chosen token, under the model's own softmax (temperature 1, no filter)."""
     probability_filtered: float
-    """Of the chosen token, after the filters; 0 for a forced token that they removed."""
+    """Of the chosen token, after all stages; 0 for a forced token that they removed, and for
+    greedy's where typical-p dropped it."""
     rank: int
     """1 = the model's favourite; equal logits are ranked by id."""
     u: float | None
@@ -206,7 +207,7 @@ class Choice:
     entropy_model: float
     """Of the model's distribution, in nats."""
     entropy_filtered: float
-    """Of the distribution after the filters, in nats."""
+    """Of the distribution after all stages, in nats."""
     stages: tuple[Stage, ...] = ()
     """In the order applied. Empty in a listed run: ``core.decode.choose`` recomputes them."""
 

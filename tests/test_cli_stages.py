@@ -115,12 +115,9 @@ def test_a_run_that_can_go_nowhere_stops_and_says_so(cli, as_json, tmp_path):
 )
 def test_choose_keeps_the_laws(as_json, law):
     argv = ["choose", "--logits", json.dumps(law["logits"])]
-    past = (
-        law["ids"]
-        if FLAGS.keys() & {"repetition_penalty", "no_repeat_ngram"} & law.keys()
-        else None
-    )
-    past = past or law["ids"][law["prompt_length"] :]
+    # The ids of --past count as generated; some laws are about a prompt before them.
+    whole = {"repetition_penalty", "no_repeat_ngram"} & law.keys()
+    past = law["ids"] if whole else law["ids"][law["prompt_length"] :]
     argv += ["--past", json.dumps(past)]
     for name, flag in FLAGS.items():
         if name in law:

@@ -16,6 +16,7 @@ from core.faults import Fault
 from core.models.catalog import resolve
 from core.settings import RunSpec, Settings
 from core.text.opened import open_vocabulary
+from tests.vocabularies import byte_level, sentencepiece, words
 
 WORDS = ("a", "b", "abc", "c.", "日本")
 END = 5
@@ -72,6 +73,29 @@ def test_answers_do_not_depend_on_what_was_asked_before(toy_words):
     asked = [(), (0,), (0, 1), (1, 1, 1), (0, 3), (4,)]
     first = [pattern.allowed(ids).tolist() for ids in asked]
     assert [pattern.allowed(ids).tolist() for ids in asked[::-1]] == first[::-1]
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "text"),
+    [
+        (byte_level(), "a hi 法 é"),
+        (sentencepiece(), " a hi 法国"),
+        (sentencepiece(), "hi a 法x"),
+        (sentencepiece(prefixed=True), "hi a 法国"),
+        (words(), "the cat sat the cat"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_the_pattern_reads_what_every_family_of_tokenizers_writes(vocabulary, text):
+    ids = [id for id in vocabulary.encode(text).ids if not vocabulary.is_special(id)]
+    assert vocabulary.text(ids) == text
+    compiled = Pattern(re.escape(text), vocabulary)
+    end = vocabulary.end_ids[0]
+    for count, token in enumerate(ids):
+        allowed = compiled.allowed(ids[:count])
+        assert allowed[token]
+        assert not allowed[end]
+    assert np.flatnonzero(compiled.allowed(ids)).tolist() == [end]
 
 
 # --- the real vocabulary

@@ -24,6 +24,7 @@ from core.models.catalog import folder_of, resolve
 from core.settings import PROCESSOR_NAMES, RunSpec, Settings
 from core.text.opened import open_vocabulary
 from tests.decoding import TABLE
+from tests.vocabularies import sentencepiece
 
 NUMBERS = ("repetition_penalty", "presence_penalty", "frequency_penalty", "no_repeat_ngram")
 GREEDY = Settings(strategy="greedy")
@@ -351,6 +352,13 @@ def test_what_a_tokenizer_adds_to_every_text_is_no_part_of_a_banned_one(gemma3_n
     rules = rules_for(Settings(banned=("Paris",)), vocabulary)
     assert [vocabulary.text(ids) for ids in rules.banned] == ["Paris", " Paris"]
     assert not any(vocabulary.is_special(id) for ids in rules.banned for id in ids)
+
+
+def test_a_tokenizer_that_puts_a_space_before_every_text_is_asked_how_a_text_goes_on():
+    vocabulary = sentencepiece(prefixed=True)
+    rules = rules_for(Settings(banned=("hi",)), vocabulary)
+    pieces = [[vocabulary.tokens([id], 1)[0].piece for id in ids] for ids in rules.banned]
+    assert pieces == [["hi"], ["▁hi"], ["▁", "▁hi"]]
 
 
 # --- whole runs

@@ -135,9 +135,8 @@ def stages(choice: Choice) -> None:
         setting = _setting(stage.parameter)
         kept = stage.keeps.nonzero()[0].tolist()
         shares = ", ".join(f"{token}: {column[token]:.4f}" for token in kept)
-        print(
-            f"{stage.name:<{width}}{setting:>7}  keeps {stage.survivors} ({stage.mass:.4f})  {shares}"
-        )
+        kept_of = f"keeps {stage.survivors} ({stage.mass:.4f})"
+        print(f"{stage.name:<{width}}{setting:>7}  {kept_of}  {shares}")
     dice = "" if choice.u is None else f" at u = {choice.u:.4f}"
     print(
         f"choice: token {choice.id} ({choice.rule}{dice}), probability "

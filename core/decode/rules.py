@@ -49,11 +49,27 @@ def _sequences(texts: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[i
     Written another way (``Par`` + ``is`` where ``Paris`` is one token) a text is not noticed,
     as in transformers. A sequence that ends in a token which cannot be generated bans nothing.
     """
-    opening, closing = vocabulary.frame
     for text in texts:
         bare = text.removeprefix(" ")
-        for written in (bare, f" {bare}"):
-            ids = vocabulary.encode(written, literal=True).ids
-            ids = ids[len(opening) : len(ids) - closing]
+        for ids in (
+            *_behind(bare, vocabulary),
+            _ids(bare, vocabulary),
+            _ids(f" {bare}", vocabulary),
+        ):
             if ids and ids[-1] < vocabulary.size:
                 yield ids
+
+
+def _behind(text: str, vocabulary: Vocabulary) -> Iterator[tuple[int, ...]]:
+    """The text as it goes on a line, where the tokenizer puts a space before a whole text."""
+    if vocabulary.drops_first_space:
+        line, both = _ids("\n", vocabulary), _ids(f"\n{text}", vocabulary)
+        if both[: len(line)] == line:
+            yield both[len(line) :]
+
+
+def _ids(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Without those that the tokenizer adds to every text."""
+    opening, closing = vocabulary.frame
+    ids = vocabulary.encode(text, literal=True).ids
+    return ids[len(opening) : len(ids) - closing]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 from tokenizers import Tokenizer
 
 from core.faults import Fault
-from core.text.pieces import SentencePiece, pieces_of
+from core.text.pieces import Decoded, SentencePiece, pieces_of
 from core.visible import visible, visible_bytes
 
 
@@ -27,7 +28,27 @@ class Entries:
     @property
     def drops_first_space(self) -> bool:
         """Whether a text does not begin with the space that its first token brings."""
+        if isinstance(self.pieces, Decoded):
+            probe = self._probe
+            return probe is not None and self._inside(probe) == b" " + self.bytes_of(probe)
         return isinstance(self.pieces, SentencePiece) and self.pieces.strip
+
+    def spellings(self) -> list[bytes]:
+        """The bytes that each id adds to a text that goes on; none for special and unused ones."""
+        return [b"" if id in self.special else self._inside(id) for id in range(self.size)]
+
+    def _inside(self, id: int) -> bytes:
+        """The bytes of one token behind another one."""
+        probe = self._probe
+        if probe is None or not isinstance(self.pieces, Decoded) or self._is_verbatim(id):
+            return self.bytes_of(id)
+        return self.pieces.run([(probe, ""), (id, "")], first=True)[1]
+
+    @cached_property
+    def _probe(self) -> int | None:
+        """Some plain token."""
+        plain = (id for id in range(self.size) if not self._is_verbatim(id) and self.bytes_of(id))
+        return next(plain, None)
 
     def known(self, id: int) -> int:
         """The id itself. Raises Fault if the model has no such row."""
