@@ -109,7 +109,7 @@ def draws_chart(made: Draws, label: Label, t: Catalog) -> go.Figure:
         y=y,
         x=ends,
         mode="text",
-        text=[f"\u00a0{row.count:,}" for row in found],
+        text=[f"\u00a0\u00a0\u00a0{row.count:,}" for row in found],
         textfont={"size": 13},
         textposition="middle right",
         cliponaxis=False,
