@@ -97,6 +97,19 @@ def test_a_job_that_nobody_looks_at_pauses_and_goes_on(monkeypatch):
     assert jobs.known("k").done
 
 
+def test_paused_jobs_hold_up_nobody(monkeypatch):
+    monkeypatch.setattr(compare_jobs, "PATIENCE", 0.05)
+    jobs, left = Jobs(), [Script(3) for _ in range(compare_jobs.AT_ONCE)]
+    for index, script in enumerate(left):
+        jobs.start(index, script, "a")
+        script.go.release()
+    until(lambda: all(script.made == 1 for script in left))
+    other = Script(1)
+    job = jobs.start("other", other, "b")
+    other.go.release()
+    assert job.wait(10).comparison.done
+
+
 def test_a_job_that_nobody_comes_back_to_ends(monkeypatch):
     monkeypatch.setattr(compare_jobs, "PATIENCE", 0.05)
     monkeypatch.setattr(compare_jobs, "FORGET", 0.2)
@@ -118,6 +131,10 @@ def test_a_fault_is_told_and_not_kept():
     look = jobs.start("k", broken, "a").wait(10)
     assert (look.running, look.fault.code, look.comparison) == (False, "no_columns", None)
     assert jobs.known("k") is None
+    assert jobs.job("k") is None
+    assert jobs.fault("k").code == "no_columns"
+    jobs.retry("k")
+    assert jobs.fault("k") is None
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

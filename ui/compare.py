@@ -194,6 +194,7 @@ def _results(found: Setup, t: Catalog, running: bool) -> None:
         st.rerun(scope="app")
     if now.fault is not None:
         st.error(t.fault(now.fault))
+        _run_again(found, t)
         return
     shown = run.scene(found, now, t)
     _status(found, now, t)
@@ -222,13 +223,17 @@ def _status(found: Setup, now: Look, t: Catalog) -> None:
     if comparison is not None and comparison.cancelled:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(t("compare.stopped", ended=ended, texts=all_texts))
-            st.button(
-                t("compare.again"),
-                key="compare_again",
-                icon=":material/play_arrow:",
-                on_click=_again,
-                args=(found.key,),
-            )
+            _run_again(found, t)
+
+
+def _run_again(found: Setup, t: Catalog) -> None:
+    st.button(
+        t("compare.again"),
+        key="compare_again",
+        icon=":material/play_arrow:",
+        on_click=_again,
+        args=(found.key,),
+    )
 
 
 def _stop(key: Hashable) -> None:

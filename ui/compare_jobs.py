@@ -26,7 +26,9 @@ PATIENCE: Final = 10.0
 FORGET: Final = 120.0
 """Seconds after which a paused job ends."""
 AT_ONCE: Final = 2
-"""Comparisons computed at a time; others wait for their turn."""
+"""Comparisons that take a turn at the same time; others wait for theirs."""
+FAULTS: Final = 200
+"""Failed questions that are remembered, so that no page asks them again and again."""
 
 Turns = Callable[[], Generator[Comparison, None, None]]
 
@@ -88,8 +90,7 @@ class Job:
 
     def _work(self) -> None:
         try:
-            with self._gate:
-                self._run()
+            self._run()
         except Fault as fault:
             self._end(replace(self.look, running=False, fault=fault))
         except BaseException:
@@ -98,14 +99,18 @@ class Job:
 
     def _run(self) -> None:
         turns = self._turns()
-        for now in turns:
+        while True:
+            # Others take their turn in between, and while nobody looks at this one.
+            with self._gate:
+                now = next(turns, None)
+            if now is None:
+                break
             if now.done:
                 self._keep(now)
             with self._changed:
                 self.look = Look(now, not now.done)
             if not now.done and not self._go_on():
-                last = turns.throw(Stopped())
-                self._end(Look(last, False))
+                self._end(Look(turns.throw(Stopped()), False))
                 return
         self._end(replace(self.look, running=False))
 
@@ -121,12 +126,24 @@ class Jobs:
     def __init__(self) -> None:
         self._kept: ByteLRU[Hashable, Comparison] = ByteLRU(KEPT_BYTES)
         self._running: dict[Hashable, Job] = {}
+        self._failed: dict[Hashable, Fault] = {}
         self._lock = threading.Lock()
         self._gate = threading.Semaphore(AT_ONCE)
 
     def known(self, key: Hashable) -> Comparison | None:
         """A finished comparison, if it is still kept."""
         return self._kept.get(key)
+
+    def fault(self, key: Hashable) -> Fault | None:
+        """Why this could not be computed when it was tried."""
+        with self._lock:
+            self._tidy()
+            return self._failed.get(key)
+
+    def retry(self, key: Hashable) -> None:
+        """Forget that it failed."""
+        with self._lock:
+            self._failed.pop(key, None)
 
     def job(self, key: Hashable) -> Job | None:
         """The one that computes this now."""
@@ -150,7 +167,11 @@ class Jobs:
 
     def _tidy(self) -> None:
         for key in [key for key, job in self._running.items() if not job.look.running]:
-            del self._running[key]
+            fault = self._running.pop(key).look.fault
+            if fault is not None:
+                self._failed[key] = fault
+        for key in list(self._failed)[:-FAULTS]:
+            del self._failed[key]
 
 
 def size(found: Comparison) -> int:

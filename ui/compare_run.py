@@ -36,6 +36,7 @@ NOTES_BYTES: Final = 16_000_000
 _WHO: Final = "compare_who"
 _STOPPED: Final = "compare_stopped"
 _WANTED: Final = "compare_wanted"
+_WATCHED: Final = "compare_watched"
 _COUNT: Final = itertools.count()
 
 
@@ -62,12 +63,26 @@ def look(setup: Setup, *, name: str = "page", patient: bool = False) -> Look | N
     if stopped is not None and stopped[0] == key:
         return Look(stopped[1], False)
     job = jobs().job(key)
+    fault = jobs().fault(key)
+    if job is None and fault is not None:
+        return Look(None, False, fault)
+    _leave_others(key, name)
     if job is None:
         if not setup.quick and st.session_state.get(f"{_WANTED}_{name}") != key:
             return None
         job = jobs().start(key, _turns(setup, question), who())
     found = job.watch(who())
     return job.wait(MOMENT) if patient and found.running else found
+
+
+def _leave_others(key: Hashable, name: str) -> None:
+    """A changed question ends the one before, unless somebody else watches it."""
+    before = st.session_state.get(f"{_WATCHED}_{name}")
+    if before is not None and before != key:
+        job = jobs().job(before)
+        if job is not None:
+            job.leave(who())
+    st.session_state[f"{_WATCHED}_{name}"] = key
 
 
 def _turns(setup: Setup, question: Question) -> Turns:
@@ -77,6 +92,7 @@ def _turns(setup: Setup, question: Question) -> Turns:
 
 def want(key: Hashable, name: str = "page") -> None:
     """The reader asks for this comparison, however long it takes."""
+    jobs().retry(key)
     st.session_state[f"{_WANTED}_{name}"] = key
     st.session_state.pop(f"{_STOPPED}_{name}", None)
 
@@ -135,7 +151,11 @@ def scene(setup: Setup, found: Look, t: Catalog) -> Scene | None:
         vocabularies=tuple(setup.vocabulary(slot) for slot in slots),
         prompts=tuple(setup.prompt(slot) for slot in slots),
         differences=tuple(
-            _difference(setup, found.comparison, slot, reference, sample) for slot in slots
+            # The model reads again for all but the first texts: not while they are written.
+            None
+            if sample and found.running
+            else _difference(setup, found.comparison, slot, reference, sample)
+            for slot in slots
         ),
         reference=reference,
         sample=sample,

@@ -1,5 +1,6 @@
 """Strategies side by side in a real browser, on the toy's story."""
 
+import json
 import re
 
 import pytest
@@ -77,6 +78,11 @@ def test_a_figure_explains_itself(open_page):
     expect(term).to_have_attribute("aria-expanded", "true")
     term.click()
     expect(page.locator(".meaning")).to_have_count(0)
+    with page.expect_download(timeout=20_000) as download:
+        page.get_by_role("button", name="Everything as JSON").click()
+    whole = json.loads(download.value.path().read_text(encoding="utf-8"))
+    assert whole["strategies"] == ["greedy", "beam", "sample,top_p=0.9", "sample"]
+    assert whole["columns"][1]["texts"][0]["text"].strip() == "moon shines brightly"
 
 
 def test_a_text_goes_on_the_generate_page(open_page, ready):

@@ -8,6 +8,7 @@ import pytest
 
 from core.compare_records import Column, Comparison, Text, Written
 from core.decode.columns import PRESETS, parse_column
+from core.faults import Fault
 from core.settings import BeamSettings, Settings
 from tests.pages.app import data_of, healthy, open_app, query_of, words
 from ui import compare_jobs, compare_run
@@ -238,6 +239,44 @@ def test_stop_keeps_what_is_there(monkeypatch):
     assert "You stopped here" in words(at)
     at.button(key="compare_again").click().run()
     assert data_of(healthy(at), "columns")["running"] is True
+
+
+def test_what_crashes_is_said_once_and_can_be_tried_again(monkeypatch):
+    tried = []
+
+    def broken(engines, question, **_):
+        tried.append(question)
+        raise Fault("no_columns")
+        yield
+
+    monkeypatch.setattr(compare_run, "compare", broken)
+    at = open_page("greedy", "sample,seed=4321", lang="en")
+    assert [error.value for error in at.error] == [catalog("en")("fault.no_columns")]
+    at.run()
+    assert len(tried) == 1
+    monkeypatch.undo()
+    at.button(key="compare_again").click().run()
+    assert texts(healthy(at))[0] == "sun shines brightly <end>"
+
+
+def test_another_question_ends_the_one_before(monkeypatch):
+    turns = []
+
+    def slow(engines, question, **_):
+        for found in whole(engines, question):
+            turns.append(question.columns)
+            yield found
+            time.sleep(0.5)
+
+    whole = compare_run.compare
+    monkeypatch.setattr(compare_run, "compare", slow)
+    at = open_page("greedy", "sample,seed=999", lang="en")
+    first = turns[0]
+    at.button(key="compare_throw").click().run()
+    count = turns.count(first)
+    time.sleep(1.2)
+    assert turns.count(first) <= count + 1
+    assert len(set(turns)) == 2
 
 
 def test_a_sweep_and_its_texts():

@@ -13,6 +13,7 @@ from core.decode.measure import bits
 from ui.figures.compare_rows import Scene, plain_text
 from ui.figures.compare_rows import why as why_parts
 from ui.figures.compare_words import LETTERS, fault_text, said
+from ui.figures.stages import guarded
 from ui.figures.words import signed
 from ui.i18n import HTML_LANG, Catalog
 
@@ -183,10 +184,11 @@ def table(record: dict[str, Any]) -> pd.DataFrame:
     rows = [
         {
             "column": column["column"],
-            "strategy": column["name"],
+            "strategy": guarded(column["name"]),
             "sample": text["sample"] + 1,
             "step": step + 1,
             **token,
+            "label": guarded(token["label"]),
         }
         for column in record["columns"]
         for text in column["texts"]
