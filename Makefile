@@ -45,6 +45,8 @@ look: dev system  ## a picture of every page, language, theme and width, in .loo
 
 bench: dev  ## side-by-side measurements
 	$(PY) -m bench.step
+	$(PY) -m bench.batch
+	$(PY) -m bench.beams --prompts 2 --widths 4
 	$(PY) -m bench.first_paint
 	node bench/slider.mjs
 	$(PY) -m bench.nucleus

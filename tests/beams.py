@@ -1,7 +1,10 @@
 """transformers' own beam search, its answer in the shape of ours."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import torch
+from transformers.modeling_outputs import CausalLMOutput
 
 NO_GHOST = -1e8
 """transformers marks what no real beam stands for with -1e9."""
@@ -32,6 +35,30 @@ def theirs(model, prompt, settings, end_ids, *, early_stopping=None):
     # A text that the limit cut off is padded only if it is not among the longest.
     assert all(len(t) == longest or t[-1] in end_ids for t in texts)
     return list(zip(texts, scores, strict=True))
+
+
+@contextmanager
+def remembering(model):
+    """While this lasts, ``generate`` reads every batch of texts once, and without a KV cache.
+
+    Which beams live depends neither on the penalty nor on the stopping rule, so searches that
+    differ only in them read the same batches.
+    """
+    known, real, config = {}, model.forward, model.generation_config
+    cached = config.use_cache
+
+    def forward(input_ids, **_):
+        key = input_ids.shape, input_ids.numpy().tobytes()
+        if key not in known:
+            known[key] = real(input_ids, use_cache=False, logits_to_keep=1).logits
+        return CausalLMOutput(logits=known[key])
+
+    model.forward, config.use_cache = forward, False
+    try:
+        with torch.inference_mode():
+            yield known
+    finally:
+        model.forward, config.use_cache = real, cached
 
 
 def trimmed(ids, end_ids):

@@ -8,7 +8,7 @@ import pytest
 from core.decode import beam_search, search
 from core.decode.beam import provider_of
 from core.settings import BeamSettings
-from tests.beams import theirs
+from tests.beams import remembering, theirs
 
 PROMPTS = ("the", "the 国 é", "of the in", "a")
 WIDTHS = (2, 3, 4, 5, 8)
@@ -95,8 +95,32 @@ def test_on_the_default_model(smollm2, real_model, case):
     agree(found, theirs(real_model, ids, settings, smollm2.info.end_ids), 1e-4)
 
 
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("name", "prompt", "widths"),
+    [("smollm2", "Once upon a time", (3, 8)), ("gemma3", "法国的首都是", (4,))],
+)
+def test_a_sample_of_the_grid(name, prompt, widths, request):
+    """All penalties and both rules; the whole grid is ``python -m bench.beams``."""
+    engine = request.getfixturevalue(name)
+    model = request.getfixturevalue({"smollm2": "real_model", "gemma3": "real_gemma"}[name])
+    ids = engine.vocabulary.encode(prompt).ids
+    with remembering(model):
+        for width, penalty, stop in product(widths, PENALTIES, ("full", "best")):
+            settings = BeamSettings(width=width, length_penalty=penalty, stop=stop, max_new=5)
+            found = beam_search(engine, ids, settings)
+            agree(found, theirs(model, ids, settings, engine.info.end_ids), 1e-4)
+
+
 @pytest.fixture(scope="module")
 def real_model(default_model):
     from core.models.load import load
 
     return load(default_model, device="cpu", dtype="float32").model
+
+
+@pytest.fixture(scope="module")
+def real_gemma(gemma3_name):
+    from core.models.load import load
+
+    return load(gemma3_name, device="cpu", dtype="float32").model
