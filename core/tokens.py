@@ -218,10 +218,10 @@ class Vocabulary:
         """The bytes of one token alone; empty for an unused row. Raises Fault if unknown."""
         return self._entries.bytes_of(id)
 
-    def spellings(self) -> list[bytes]:
-        """The bytes that each of the V ids adds to a text that goes on; none for special ids
-        and unused rows."""
-        return self._entries.spellings()
+    def spellings(self, *, first: bool = False) -> list[bytes]:
+        """The bytes that each of the V ids adds to a text: to one that goes on, or as its first
+        token. None for special ids and unused rows."""
+        return self._entries.spellings(first=first)
 
     @property
     def drops_first_space(self) -> bool:

@@ -34,6 +34,10 @@ PATTERNS = (
     "日.",
     "a|b|a b c\\.",
     "/|a",
+    " a b",
+    "^a b$",
+    "^a$|^b a$",
+    " ?a .*",
 )
 
 
@@ -119,6 +123,12 @@ def test_tokens_that_are_parts_of_a_character(vocabulary):
         assert not allowed[vocabulary.end_ids[0]]
     assert compiled.allowed(ids)[vocabulary.end_ids[0]]
     assert not compiled.allowed(())[vocabulary.encode("a").ids[0]]
+
+
+def test_control_tokens_in_the_text_are_skipped(toy_words):
+    compiled = Pattern("a b", toy_words)
+    assert np.flatnonzero(compiled.allowed([END])).tolist() == [0]
+    assert np.flatnonzero(compiled.allowed([END, 0, END])).tolist() == [1]
 
 
 @pytest.mark.model

@@ -35,15 +35,21 @@ _HEAVY: Final = ("limit", "fuel", "too many", "too big", "too large", "too compl
 
 class _Bytes:
     """What llguidance calls a tokenizer and makes a trie of: the bytes of every id, and one
-    more id for the end."""
+    more id for the end.
+
+    Where a text drops the space that its first token brings, ids have a second entry, V later,
+    with their bytes as a first token.
+    """
 
     bos_token_id = None
     is_tokenizer_wrapper = True
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.tokens = [*vocabulary.spellings(), b"<end>"]
-        self.eos_token_id = vocabulary.size
-        self.special_token_ids = [vocabulary.size]
+        twice = vocabulary.drops_first_space
+        opening = vocabulary.spellings(first=True) if twice else []
+        self.tokens = [*vocabulary.spellings(), *opening, b"<end>"]
+        self.eos_token_id = len(self.tokens) - 1
+        self.special_token_ids = [self.eos_token_id]
 
     def __call__(self, text: str) -> list[int]:
         """Would be asked to write a text that is forced; with ``no_forcing`` none ever is."""
@@ -90,28 +96,37 @@ class Pattern:
         All False where the text can no longer match, and where it matches, cannot go on, and
         the vocabulary has no end token. Raises Fault when the pattern turns out too heavy.
         """
+        read, start = self._entries(generated)
         with self._lock:
-            found = _following(self._fresh.deep_copy(), generated)
+            found = _following(self._fresh.deep_copy(), read)
             if isinstance(found, str):
                 # All copies add to one automaton; what fills it may have been other texts.
                 self._fresh = self._compiled()
-                found = _following(self._fresh.deep_copy(), generated)
+                found = _following(self._fresh.deep_copy(), read)
         if isinstance(found, str):
             raise Fault("pattern_too_heavy", pattern=self._text)
         if found is None:
             return np.zeros(self._vocabulary.size, dtype=bool)
         mask, matches = found
-        keeps = np.unpackbits(mask, count=self._vocabulary.size, bitorder="little").astype(bool)
+        bits = np.unpackbits(mask, bitorder="little")
+        keeps = bits[start : start + self._vocabulary.size].astype(bool)
         keeps[self._ends] = matches
         return keeps
+
+    def _entries(self, generated: Sequence[int]) -> tuple[list[int], int]:
+        """The entries of the trie for these ids, and where those of the next id begin."""
+        vocabulary = self._vocabulary
+        read = [id for id in generated if not vocabulary.is_special(id)]
+        if not vocabulary.drops_first_space:
+            return read, 0
+        if not read:
+            return read, vocabulary.size
+        return [read[0] + vocabulary.size, *read[1:]], 0
 
     def _compiled(self) -> LLMatcher:
         from llguidance import LLMatcher, regex_to_lark  # noqa: PLC0415
 
-        # The tokens of such a vocabulary bring a space that the text does not begin with.
-        spaced = self._vocabulary.drops_first_space
-        whole = f" ?(?:{self._text})" if spaced else self._text
-        grammar = _GRAMMAR.format(regex_to_lark(whole, use_ascii=""))
+        grammar = _GRAMMAR.format(regex_to_lark(self._text, use_ascii=""))
         trie = _trie(self._vocabulary)
         matcher = LLMatcher(trie, grammar, log_level=0, limits=_limits())
         if matcher.is_error():
@@ -146,4 +161,4 @@ def _reason(message: str) -> str:
     """The library's own reason, without the picture around it."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    return (errors or lines or ["?"])[0]
+    return (errors or lines or ["?"])[0].rpartition("(in regex): ")[2].partition(";")[0]

@@ -125,10 +125,11 @@ class ToyVocabulary(Vocabulary):
     def bytes_of(self, id: int) -> bytes:
         return self._word(id).encode()
 
-    def spellings(self) -> list[bytes]:
-        """Every word with the space before it."""
+    def spellings(self, *, first: bool = False) -> list[bytes]:
+        """Every word, with the space before it where it does not open the text."""
+        space = "" if first else " "
         return [
-            b"" if id in self.end_ids else f" {word}".encode()
+            b"" if id in self.end_ids else f"{space}{word}".encode()
             for id, word in enumerate(self._words)
         ]
 

@@ -33,15 +33,24 @@ class Entries:
             return probe is not None and self._inside(probe) == b" " + self.bytes_of(probe)
         return isinstance(self.pieces, SentencePiece) and self.pieces.strip
 
-    def spellings(self) -> list[bytes]:
-        """The bytes that each id adds to a text that goes on; none for special and unused ones."""
-        return [b"" if id in self.special else self._inside(id) for id in range(self.size)]
+    def spellings(self, *, first: bool) -> list[bytes]:
+        """The bytes that each id adds to a text, as its first token or to one that goes on; none
+        for special and unused ids."""
+        spell = self._opening if first and self.drops_first_space else self._inside
+        return [b"" if id in self.special else spell(id) for id in range(self.size)]
+
+    def _opening(self, id: int) -> bytes:
+        """The bytes of one token that opens a text."""
+        if self._is_verbatim(id):
+            return self.bytes_of(id)
+        return self.bytes_of(id).removeprefix(b" ")
 
     def _inside(self, id: int) -> bytes:
         """The bytes of one token behind another one."""
         probe = self._probe
         if probe is None or not isinstance(self.pieces, Decoded) or self._is_verbatim(id):
             return self.bytes_of(id)
+        # A decoder is asked by id; it needs no pieces.
         return self.pieces.run([(probe, ""), (id, "")], first=True)[1]
 
     @cached_property
