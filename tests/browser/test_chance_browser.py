@@ -113,6 +113,23 @@ def test_branches_are_opened_named_saved_and_compared(open_page, page, ready):
     expect(page.locator("h1").first).to_be_visible()
 
 
+def test_a_saved_tree_is_loaded_again(open_page, page, ready, tmp_path):
+    page = open_page(TOY + "&made=2&branches=2%3B0%3B%3B0%3A1%3Bmine")
+    panel = page.locator(".st-key-branches")
+    page.get_by_text("Table and file").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save all branches (JSON)").click()
+    page = open_page(TOY + "&made=2")
+    page.get_by_text("Table and file").click()
+    upload = page.locator("input[type=file]")
+    kind = {"name": "x.json", "mimeType": "application/json"}
+    upload.set_input_files({**kind, "buffer": b"[]"})
+    expect(page.get_by_text("This file holds no branches that can be read")).to_be_visible()
+    tree = {**kind, "buffer": saved.value.path().read_bytes()}
+    upload.set_input_files(tree)
+    expect(panel.locator("input.name").nth(1)).to_have_value("mine", timeout=15_000)
+
+
 def test_deleting_all_branches_asks_first(open_page):
     page = open_page(TOY + "&made=2&branches=2%3B0%3B%3B0%3A1%3BA%0A2%3B0%3B0%3A1%3B%3BB")
     panel = page.locator(".st-key-branches")
