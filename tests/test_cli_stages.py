@@ -157,7 +157,10 @@ BAD = [
     ("run x --no-repeat-ngram 1.5", "no-repeat-ngram must be a whole number"),
     (f"run x --pattern {'a' * 501}", "The pattern may have at most 500 characters"),
     (f"run x --ban {'a' * 501}", "At most 50 banned texts of 500 characters"),
-    ("run x --model toy --pattern [", "The pattern '[' is not a regular expression"),
+    (
+        "run x --model toy --pattern [",
+        "here (unclosed character class); correct it",
+    ),
     ("run x --model toy --pattern \udce9", "The rule pattern leaves no token"),
     ("run x --model toy --pattern nothing", "The rule pattern leaves no token"),
     ("run x --strategy beam --ban a", "--ban would change them"),

@@ -104,7 +104,7 @@ class Pattern:
                 self._fresh = self._compiled()
                 found = _following(self._fresh.deep_copy(), read)
         if isinstance(found, str):
-            raise Fault("pattern_too_heavy", pattern=self._text)
+            raise Fault("pattern_too_heavy")
         if found is None:
             return np.zeros(self._vocabulary.size, dtype=bool)
         mask, matches = found
@@ -133,10 +133,11 @@ class Pattern:
             self._refuse(matcher.get_error())
         return matcher
 
-    def _refuse(self, message: str) -> NoReturn:
+    @staticmethod
+    def _refuse(message: str) -> NoReturn:
         if _is_heavy(message):
-            raise Fault("pattern_too_heavy", pattern=self._text)
-        raise Fault("pattern_not_understood", pattern=self._text, reason=_reason(message))
+            raise Fault("pattern_too_heavy")
+        raise Fault("pattern_not_understood", reason=_reason(message))
 
 
 def _following(matcher: LLMatcher, generated: Sequence[int]) -> tuple[Bits, bool] | str | None:
