@@ -37,8 +37,16 @@ Step = Callable[[], None]
 _numbers = itertools.count()
 
 
-def columns(engine: Engine, ids: tuple[int, ...], count: int, *, forward: bool = False) -> Step:
-    """Texts of one prompt, each sampled with a seed of its own: one step a call."""
+def columns(
+    engine: Engine,
+    ids: tuple[int, ...],
+    count: int,
+    *,
+    forward: bool = False,
+    chosen: bool = True,
+) -> Step:
+    """Texts of one prompt, one step a call: each sampled with a seed of its own, or the model
+    alone, with the next token given."""
     texts, run = [ids] * count, next(_numbers)
 
     def step() -> None:
@@ -48,8 +56,10 @@ def columns(engine: Engine, ids: tuple[int, ...], count: int, *, forward: bool =
         else:
             rows = list(engine.next_logits(texts, prompt_length=len(ids), run=run))
         for place, row in enumerate(rows):
-            settings = Settings(seed=1000 * run + place)
-            token = choose(row, settings, step=made, with_stages=False).id
+            token = 100 + (7 * place + made) % 1000
+            if chosen:
+                settings = Settings(seed=1000 * run + place)
+                token = choose(row, settings, step=made, with_stages=False).id
             texts[place] = (*texts[place], token)
 
     return step
@@ -119,8 +129,19 @@ def of_model(name: str, turns: int) -> None:
         f"\n{name}, {len(ids)} prompt tokens, {turns} steps, {torch.get_num_threads()} threads, "
         f"load average {os.getloadavg()[0]:.1f}"
     )
+    model = medians(
+        "The model alone",
+        measure(
+            {
+                "1 text": columns(one, ids, 1, chosen=False),
+                "6 texts, one batch": columns(many, ids, 6, chosen=False),
+                "8 texts, one batch": columns(many, ids, 8, chosen=False),
+            },
+            turns,
+        ),
+    )
     found = medians(
-        "Columns",
+        "Columns, with their choices",
         measure(
             {
                 "1 column": columns(one, ids, 1),
@@ -138,6 +159,7 @@ def of_model(name: str, turns: int) -> None:
     )
     line, eight = search
     print()
+    told("6 texts ÷ 1, the model alone", model[1], model[0], "goal < 2.5")
     told("6 columns ÷ 1", six, column, "goal < 2.5")
     told("beam of 8 ÷ greedy", eight, line, "goal < 3")
     told("100 samples ÷ 1", hundred, column, f"{100_000 / hundred[0]:.0f} tokens/s")
