@@ -132,7 +132,8 @@ def _seed(settings: Settings, t: Catalog) -> None:
     # As text: a number field of the browser rounds whatever is above 2**53.
     st.text_input(
         t("frame.seed"),
-        **show_text("w_seed", str(settings.seed)),
+        value=show_text("w_seed", str(settings.seed)),
+        key="w_seed",
         max_chars=len(str(MAX_SEED)) + 6,
         help=t("frame.seed_help"),
         on_change=tell("w_seed", "seed", lambda text: seed_of(text or "0")),
@@ -165,7 +166,8 @@ def _more(settings: Settings, t: Catalog) -> None:
                     _number(field, settings, t)
         st.text_area(
             t("frame.banned"),
-            **show_text("w_banned", "\n".join(settings.banned)),
+            value=show_text("w_banned", "\n".join(settings.banned)),
+            key="w_banned",
             placeholder=t("frame.banned_placeholder"),
             help=t("frame.banned_help"),
             on_change=tell("w_banned", "banned", banned_of),
@@ -199,7 +201,8 @@ def pattern_of(text: str | None) -> str:
 def _pattern(settings: Settings, t: Catalog) -> None:
     st.text_input(
         t("frame.pattern"),
-        **show_text("w_pattern", settings.pattern),
+        value=show_text("w_pattern", settings.pattern),
+        key="w_pattern",
         placeholder=t("frame.off"),
         help=t("frame.pattern_help"),
         on_change=tell("w_pattern", "pattern", pattern_of),

@@ -17,7 +17,7 @@ from ui.i18n import Catalog
 from ui.typed import Kind, Typed, can_rescale, pack, parse, rescaled, unpack
 from ui.view import TEXT_CAP
 
-_OFF: Final = {name: getattr(Settings(), name) for name in STAGE_NAMES}
+_OFF: Final[dict[str, Any]] = {name: getattr(Settings(), name) for name in STAGE_NAMES}
 
 
 @dataclass(frozen=True)

@@ -27,17 +27,18 @@ def show(key: str, value: Any) -> str:
     return key
 
 
-def show_text(key: str, value: str) -> dict[str, str]:
-    """``value`` and ``key`` of a text field; what was typed and refused stays for mending.
+def show_text(key: str, value: str) -> str:
+    """Let the text field ``key`` show ``value``, or what was typed and refused, for mending;
+    returns the text.
 
     Not said in every run: that would wipe out what is being typed.
     """
     drafts = st.session_state.setdefault(_DRAFTS, {})
     typed, kept = drafts.get(key, ("", None))
-    wanted = typed if kept == value else value
+    wanted: str = typed if kept == value else value
     if st.session_state.get(key) != wanted:
         st.session_state[key] = wanted
-    return {"value": wanted, "key": key}
+    return wanted
 
 
 def same(value: Any) -> Any:

@@ -25,45 +25,6 @@ def drag(page: Page, name: str, parts: tuple[float, ...]) -> None:
         page.wait_for_timeout(40)
 
 
-def test_typical_p_is_added_dragged_moved_and_taken_away(page, ready):
-    sent: list[object] = []
-    page.on("websocket", lambda ws: ws.on("framesent", lambda _: sent.append(1)))
-    open_page(page, ready, "&own=p:a 0.6, b 0.2, c 0.12, d 0.08&p=off")
-    expect(card(page, "typical_p")).to_have_count(0)
-    add = page.get_by_role("button", name="typical-p", exact=True)
-    add.click()
-    expect(add).to_have_attribute("aria-pressed", "true")
-    expect(page).to_have_url(re.compile(r"[?&]typical=0\.9"), timeout=30_000)
-    agreed(page)
-    before = rows(page)
-    sent.clear()
-    drag(page, "typical_p", (0.85, 0.5, 0.2, 0.15))
-    during = rows(page)
-    assert sent == []
-    # The entropy is 1.57 bits: b with 2.32 bits is no nearer than a with 0.74, and a goes first.
-    assert during != before
-    assert sum(during.values()) == pytest.approx(1)
-    page.mouse.up()
-    expect(page).to_have_url(re.compile(r"[?&]typical=0\.[12]"), timeout=30_000)
-    agreed(page)
-    assert rows(page) == during
-    earlier = page.get_by_role("button", name="Move typical-p one place earlier")
-    earlier.focus()
-    earlier.press("Enter")
-    expect(earlier).to_be_focused()
-    expect(page.locator(".root .sr-only", has_text="typical-p is now filter 4 of 5")).to_have_count(
-        1
-    )
-    expect(page.get_by_text("The order is not the usual one (temperature, top-k")).to_be_visible()
-    expect(page).to_have_url(re.compile("order=temperature"), timeout=30_000)
-    agreed(page)
-    card(page, "typical_p").get_by_role("switch").press("Enter")
-    expect(card(page, "typical_p")).to_have_count(0)
-    expect(add).to_be_focused()
-    expect(page).not_to_have_url(re.compile("typical="), timeout=30_000)
-    agreed(page)
-
-
 def test_a_penalty_moves_the_bars_without_the_server_and_python_agrees(page, ready):
     sent: list[object] = []
     page.on("websocket", lambda ws: ws.on("framesent", lambda _: sent.append(1)))
@@ -114,3 +75,42 @@ def test_all_stages_at_once_fit_a_phone_and_stay_text(page, ready, lang):
     assert alerts == []
     assert sideways(page) == []
     assert tracebacks(page) == []
+
+
+def test_typical_p_is_added_dragged_moved_and_taken_away(page, ready):
+    sent: list[object] = []
+    page.on("websocket", lambda ws: ws.on("framesent", lambda _: sent.append(1)))
+    open_page(page, ready, "&own=p:a 0.6, b 0.2, c 0.12, d 0.08&p=off")
+    expect(card(page, "typical_p")).to_have_count(0)
+    add = page.get_by_role("button", name="typical-p", exact=True)
+    add.click()
+    expect(add).to_have_attribute("aria-pressed", "true")
+    expect(page).to_have_url(re.compile(r"[?&]typical=0\.9"), timeout=30_000)
+    agreed(page)
+    before = rows(page)
+    sent.clear()
+    drag(page, "typical_p", (0.85, 0.5, 0.2, 0.15))
+    during = rows(page)
+    assert sent == []
+    # The entropy is 1.57 bits: b with 2.32 bits is no nearer than a with 0.74, and a goes first.
+    assert during != before
+    assert sum(during.values()) == pytest.approx(1)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"[?&]typical=0\.[12]"), timeout=30_000)
+    agreed(page)
+    assert rows(page) == during
+    earlier = page.get_by_role("button", name="Move typical-p one place earlier")
+    earlier.focus()
+    earlier.press("Enter")
+    expect(earlier).to_be_focused()
+    expect(page.locator(".root .sr-only", has_text="typical-p is now filter 4 of 5")).to_have_count(
+        1
+    )
+    expect(page.get_by_text("The order is not the usual one (temperature, top-k")).to_be_visible()
+    expect(page).to_have_url(re.compile("order=temperature"), timeout=30_000)
+    agreed(page)
+    card(page, "typical_p").get_by_role("switch").press("Enter")
+    expect(card(page, "typical_p")).to_have_count(0)
+    expect(add).to_be_focused()
+    expect(page).not_to_have_url(re.compile("typical="), timeout=30_000)
+    agreed(page)
