@@ -6,6 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.test_accessibility_browser import AXE, GRAVE, RUN
 from tools.browser import sideways
 
 TOY = "/Compare?model=toy&prompt=tell+me&p=off&lang=en"
@@ -125,3 +126,16 @@ def test_a_phone_shows_it_all_and_nothing_hostile_runs(page, open_page, lang):
     page.locator(".switch").first.click()
     expect(page.locator(".st-key-columns .root")).to_have_attribute("data-flow", "false")
     assert sideways(page) == []
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def test_axe_finds_nothing_grave(new_context, ready, theme, width):
+    context = new_context(color_scheme=theme, bypass_csp=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(TOY + FOUR + "&samples=3")
+    expect(page.locator(".st-key-compare_figures table")).to_be_visible(timeout=45_000)
+    page.get_by_role("button", name="Perplexity").click()
+    ready(page)
+    page.add_script_tag(content=AXE)
+    assert [text for impact, text in page.evaluate(RUN) if impact in GRAVE] == []

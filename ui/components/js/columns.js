@@ -14,9 +14,10 @@ class Board {
     this.flow = null
     this.view = "tokens"
     this.rows = []
-    this.head = el("tr", {})
-    this.body = el("tbody", {})
-    this.table = el("table", { class: "grid", role: "grid" }, el("thead", {}, this.head), this.body)
+    // Roles are said, because rows that flow are no table for the browser.
+    this.head = el("tr", { role: "row" })
+    this.body = el("tbody", { role: "rowgroup" })
+    this.table = el("table", { class: "grid", role: "grid" }, el("thead", { role: "rowgroup" }, this.head), this.body)
     this.scroller = el("div", { class: "scroller" }, this.table)
     this.tools = el("div", { class: "tools" })
     this.legend = el("div", { class: "legend" })
@@ -63,16 +64,16 @@ class Board {
     if (this.head.childElementCount === steps + 1 && this.steps === steps && this.corner === this.data.strings.steps) return
     this.corner = this.data.strings.steps
     this.steps = steps
-    this.head.replaceChildren(el("th", { scope: "col", class: "corner" }, this.corner),
-      ...Array.from({ length: steps }, (_, i) => el("th", { scope: "col" }, i + 1)))
+    this.head.replaceChildren(el("th", { scope: "col", role: "columnheader", class: "corner" }, this.corner),
+      ...Array.from({ length: steps }, (_, i) => el("th", { scope: "col", role: "columnheader" }, i + 1)))
   }
 
   drawRow(row, index) {
     let own = this.rows[index]
     if (!own) {
-      own = { signs: [], tr: el("tr", { class: "line" }), why: el("tr", { class: "reason" }) }
+      own = { signs: [], tr: el("tr", { class: "line", role: "row" }), why: el("tr", { class: "reason", role: "row" }) }
       own.nodes = [own.tr, own.why]
-      own.th = el("th", { scope: "row" })
+      own.th = el("th", { scope: "row", role: "rowheader" })
       own.tr.append(own.th)
       this.body.append(own.tr, own.why)
       this.rows[index] = own
@@ -87,12 +88,12 @@ class Board {
     while (own.tr.childElementCount > from + 1) own.tr.lastElementChild.remove()
     for (const cell of row.cells.slice(from)) own.tr.append(this.cellNode(row, cell, index))
     own.signs = signs
-    own.tail = el("td", { class: "tail" }, row.fault ? "" : row.stop ? el("span", { class: "stop", title: row.stop_help }, row.stop) : this.data.running ? el("span", { class: "pending" }, "…") : "")
+    own.tail = el("td", { class: "tail", role: "gridcell" }, row.fault ? "" : row.stop ? el("span", { class: "stop", title: row.stop_help }, row.stop) : this.data.running ? el("span", { class: "pending" }, "…") : "")
     own.tr.append(own.tail)
     const why = row.fault ? [["text", row.fault]] : row.why ?? []
     own.why.hidden = why.length === 0
     own.why.classList.toggle("fault", Boolean(row.fault))
-    own.why.replaceChildren(el("td", { colspan: this.steps + 2 },
+    own.why.replaceChildren(el("td", { colspan: this.steps + 2, role: "gridcell" },
       el("div", { class: "why" }, el("span", { class: "sign", "aria-hidden": "true" }, row.fault ? "⚠" : row.first === null ? "=" : "≠"), el("span", {}, sentence(why)))))
   }
 
@@ -108,7 +109,7 @@ class Board {
     el("span", { class: "bar", "aria-hidden": "true" }, el("i", { style: { width: `${(100 * cellProbability(cell)).toFixed(1)}%` } })))
     const point = () => this.move({ row: index, step: cell.step })
     node.onpointerenter = node.onfocus = node.onclick = point
-    return el("td", { colspan: cell.parts.length > 1 ? cell.parts.length : null }, node)
+    return el("td", { role: "gridcell", colspan: cell.parts.length > 1 ? cell.parts.length : null }, node)
   }
 
   move(at) {
