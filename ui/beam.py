@@ -12,52 +12,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import numpy as np
 import streamlit as st
-from jaxtyping import Float
 
 from core.beam_records import BeamSearch, BeamStep
 from core.decode import BeamRun, Exhaustive, exhaustive, provider_of, replay
-from core.decode.beam import run_of
 from core.decode.beam_replay import Verdict
 from core.engine.cost import check_prompt
 from core.engine.memory import ByteLRU
-from core.engine.protocol import Engine
-from core.engine.toy import ToyEngine
-from core.engine.toy_table import ToyTable
 from core.faults import Fault
 from core.settings import BeamSettings
-from core.trace import Capture, Forward
-from ui import state
-from ui.beam_table import table_of
-from ui.context import Context
+from ui.beam_source import Source, greedy_of, question, reader_of
 
 SEARCH_BYTES: Final = 64_000_000
 EXHAUSTIVE_BYTES: Final = 400_000
-PER_CANDIDATE: Final = 400
-"""Bytes of a candidate with its record, measured; a hypothesis holds less for each token."""
-MOST_BEAMS: Final = 16
+PER_CANDIDATE: Final = 1500
+"""Bytes of a candidate with its part of the search; measured: 1,343."""
 FREE: Final = 512
 """Forward passes (at most) that a search makes without being asked to."""
 LONG_PROMPT: Final = 1000
-PROMPT_OF_TABLE: Final = 200
-"""Characters of a prompt that a table is shown; it answers the same after any."""
 _STOPPED: Final = "beam_stopped"
 _WANTED: Final = "beam_wanted"
 OnStep = Callable[[BeamRun, BeamStep], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Who is searched: the model of the run, or a table in its place."""
-
-    engine: Engine
-    prompt: tuple[int, ...]
-    table: ToyTable | None = None
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return state.number(self.engine), self.prompt
 
 
 @dataclass(frozen=True)
@@ -84,61 +59,6 @@ def _halves() -> ByteLRU[Any, Any]:
 @st.cache_resource(show_spinner=False)
 def _exhaustives() -> ByteLRU[Any, tuple[Exhaustive, float] | Fault]:
     return ByteLRU(EXHAUSTIVE_BYTES)
-
-
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _table_engine(text: str) -> ToyEngine:
-    return ToyEngine(table_of(text), name="toy")
-
-
-def source_of(context: Context | None) -> Source | None:
-    """What the page searches; ``None`` while there is no run and no table.
-
-    Raises Fault for a table that cannot be read.
-    """
-    here = state.place()
-    text = here.view.table
-    if text:
-        engine = _table_engine(text)
-        prompt = engine.vocabulary.encode(here.spec.prompt[:PROMPT_OF_TABLE], literal=True).ids
-        return Source(engine, prompt or engine.vocabulary.encode("…").ids, table_of(text))
-    if context is None:
-        return None
-    return Source(context.engine, tuple(token.id for token in context.generation.prompt))
-
-
-def settings_of() -> BeamSettings:
-    """The search that the page asks for. Raises Fault for values that do not go together."""
-    view, own = state.place().view, state.place().spec.settings
-    width = min(view.beams, MOST_BEAMS)
-    return BeamSettings(
-        width=width,
-        length_penalty=view.alpha,
-        stop="full" if view.rule == "full" else "best",
-        nbest=min(view.nbest, width) or None,
-        max_new=own.max_new,
-        kind="sampled" if view.kind == "sampled" else "diverse" if view.kind else "plain",
-        temperature=own.temperature or 1.0,
-        seed=own.seed,
-        groups=view.groups,
-        diversity=view.diversity,
-    )
-
-
-def greedy_of(settings: BeamSettings) -> BeamSettings:
-    """The beam of one with the same limit."""
-    return BeamSettings(width=1, max_new=settings.max_new)
-
-
-def question(source: Source, settings: BeamSettings) -> tuple[Any, ...]:
-    """The key of a search in the memo: all that decides which beams live."""
-    same = replace(settings, length_penalty=0.0, stop="best", nbest=None)
-    plain = BeamSettings(width=same.width, max_new=same.max_new)
-    if settings.kind == "sampled":
-        plain = replace(plain, kind="sampled", temperature=same.temperature, seed=same.seed)
-    if settings.kind == "diverse":
-        plain = replace(plain, kind="diverse", groups=same.groups, diversity=same.diversity)
-    return *source.key, plain
 
 
 def most_forwards(settings: BeamSettings) -> int:
@@ -276,7 +196,7 @@ def _cut(source: Source, settings: BeamSettings) -> BeamSearch | None:
 def _run(source: Source, settings: BeamSettings, on_step: OnStep | None) -> BeamSearch:
     check_prompt(source.engine.info, len(source.prompt))
     run, key = _resumed(source, settings), question(source, settings)
-    reader = _reader(source, settings)
+    reader = reader_of(source, settings)
     while run.wanted:
         # A cancel point: Streamlit stops an outdated script at the next touch of its state.
         st.session_state.get(_STOPPED)
@@ -289,40 +209,5 @@ def _run(source: Source, settings: BeamSettings, on_step: OnStep | None) -> Beam
     return run.result()
 
 
-def _reader(source: Source, settings: BeamSettings) -> Callable[..., tuple[Any, float]]:
-    """From prefixes to (logits, milliseconds), such that the engine's memory shortens no time."""
-    if settings.width == 1 and source.table is None:
-
-        def alone(prefixes: tuple[tuple[int, ...], ...]) -> tuple[Any, float]:
-            # A forward knows how long it took, also when it is remembered.
-            forwards = [_forward(source, prefix) for prefix in prefixes]
-            return [f.logits for f in forwards], sum(f.ms for f in forwards)
-
-        return alone
-    # The name holds the limit too: with it, a shorter search leaves a longer one no answers.
-    name = (run_of(source.prompt, settings, source.engine.info.end_ids), settings.max_new)
-    provider = provider_of(source.engine, source.prompt, name)
-
-    def batch(prefixes: tuple[tuple[int, ...], ...]) -> tuple[Any, float]:
-        began = time.perf_counter()
-        rows = provider(prefixes)
-        return rows, (time.perf_counter() - began) * 1000
-
-    return batch
-
-
 def _size(search: BeamSearch) -> int:
     return 2000 + PER_CANDIDATE * sum(len(step.candidates) for step in search.steps)
-
-
-def logits_after(source: Source, generated: tuple[int, ...]) -> Float[np.ndarray, " vocabulary"]:
-    """The logits after the prompt and ``generated``, from the engine's own memory. Raises Fault."""
-    return _forward(source, generated).logits
-
-
-def _forward(source: Source, generated: tuple[int, ...]) -> Forward:
-    return source.engine.forward(
-        (*source.prompt, *generated),
-        prompt_length=len(source.prompt),
-        capture=Capture(attention=False),
-    )

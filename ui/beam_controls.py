@@ -13,7 +13,7 @@ from core.engine.toy_classics import CLASSICS
 from core.engine.toy_table import ToyTable
 from core.settings import BEAM_KINDS, STOP_RULES
 from ui import link, state
-from ui.beam import MOST_BEAMS
+from ui.beam_source import MOST_BEAMS
 from ui.beam_table import LESSONS, limit_of, outcomes, packed, pretty
 from ui.figures.beam_words import lesson_sentence
 from ui.i18n import Catalog, plain

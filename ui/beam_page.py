@@ -17,7 +17,8 @@ from core.faults import Fault, NotReady
 from core.settings import BeamSettings
 from ui import beam, state
 from ui import beam_controls as controls
-from ui.beam import Answer, Source
+from ui.beam import Answer
+from ui.beam_source import Source, logits_after, settings_of, source_of
 from ui.components.beam import beam as beam_tree
 from ui.context import Context
 from ui.figures import beam_words as words
@@ -39,7 +40,7 @@ def draw(t: Catalog, context: Context | None) -> None:
         controls.editor(t)
     controls.settings(t)
     try:
-        source, settings = beam.source_of(context), beam.settings_of()
+        source, settings = source_of(context), settings_of()
     except Fault as fault:
         st.error(t.fault(fault))
         return
@@ -166,7 +167,7 @@ def _tree(search: BeamSearch, greedy: BeamSearch | None, source: Source, t: Cata
     node, after = node_in(search), None
     if node is not None and not search.steps[node[0]].candidates[node[1]].is_end:
         try:
-            after = beam.logits_after(source, search.tokens_at(node))
+            after = logits_after(source, search.tokens_at(node))
         except Fault:
             after = None  # the card says that it cannot be read now
     way = greedy_in(search, greedy) if greedy else None

@@ -103,11 +103,14 @@ def pretty(text: str) -> str:
         parse_table(content)
     except Fault:
         return text
-    spell = lambda value: json.dumps(value, ensure_ascii=False)  # noqa: E731
-    width = max(len(spell(history)) for history in content["next"])
+    width = max(len(_spell(history)) for history in content["next"])
     rows = [
-        f"    {spell(history) + ':':<{width + 2}}{spell(row)}"
+        f"    {_spell(history) + ':':<{width + 2}}{_spell(row)}"
         for history, row in content["next"].items()
     ]
-    head = f'{{\n  "vocab": {spell(content["vocab"])},\n  "end": {spell(content.get("end", []))},'
+    head = f'{{\n  "vocab": {_spell(content["vocab"])},\n  "end": {_spell(content.get("end", []))},'
     return "\n".join((head, '  "next": {', ",\n".join(rows), "  }", "}"))
+
+
+def _spell(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -11,6 +11,7 @@ from core.engine.toy_classics import CLASSICS
 from core.settings import BeamSettings
 from tests.pages.app import data_of, healthy, open_app, query_of, words
 from ui import beam, beam_page, state
+from ui.beam_source import Source, question
 from ui.beam_table import LESSONS, limit_of, packed
 from ui.i18n import catalog
 from ui.state import store
@@ -269,11 +270,11 @@ def test_a_stopped_search_ranks_what_it_has_and_goes_on(monkeypatch):
     at = open_app(PAGE, model="tiny", lang="en", prompt="another thing", max="3", beams="2")
     engine = store().engine("tiny")
     prompt = engine.vocabulary.read("another thing").ids
-    source = beam.Source(engine, prompt)
+    source = Source(engine, prompt)
     settings = BeamSettings(width=2, max_new=6)
     with pytest.raises(ClickedError):
         beam.answer(source, settings, halfway)
-    at.session_state["beam_stopped"] = beam.question(source, settings)
+    at.session_state["beam_stopped"] = question(source, settings)
     healthy(at.number_input(key="beam_max").set_value(6).run())
     data = data_of(at, "beam")
     assert len(data["steps"]) == 3

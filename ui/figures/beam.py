@@ -250,7 +250,7 @@ def _next(
         }
         for token in best
     ]
-    shown = float(sum(row["p"] for row in rows))
+    shown = float(np.exp(logp[list(best)]).sum())
     count = int(np.count_nonzero(logp > -np.inf)) - len(rows)
     return {"rows": rows, "others": count, "rest": max(0.0, 1 - shown) if count else 0.0}
 

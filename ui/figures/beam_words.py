@@ -125,8 +125,8 @@ def candidates_table(search: BeamSearch, vocabulary: Vocabulary, t: Catalog) -> 
                     *_lost(search, candidate.loss, vocabulary, t),
                 )
             )
-    names = ("step", "place", "parent", "token", "id", "p", "sum", "score")
-    names = (*names, "ranked", "group", "fate", "reason", "to", "by")
+    names = ["step", "place", "parent", "token", "id", "p", "sum", "score"]
+    names += ["ranked", "group", "fate", "reason", "to", "by"]
     frame = pd.DataFrame(rows, columns=[t(f"beam_search.col_{name}") for name in names])
     unused = {"plain": ("ranked", "group"), "sampled": ("group",), "diverse": ()}
     return frame.drop(

@@ -101,6 +101,6 @@ export function cardNode(data, node, alive, hooks) {
         el("small", { class: "dim" }, s[`card_ranked_${data.kind}`])),
       row(s.card_length, String(length)),
       row(s.card_id, String(data.ids[candidate.label]), data.specials.has(candidate.label) && el("small", { class: "dim" }, s.card_special))),
-    el("h4", {}, s.card_path), chips(data, path),
-    el("h4", { title: s.next_help }, s.next), nextNode(data, node, hooks))
+    el("h2", {}, s.card_path), chips(data, path),
+    el("h2", { title: s.next_help }, s.next), nextNode(data, node, hooks))
 }

@@ -97,7 +97,7 @@ export function rankingNode(data, view, hooks) {
   const s = data.strings
   const cell = (text, kind) => el("th", { scope: "col", class: kind }, text)
   return el("section", { class: "ranking" },
-    el("h4", {}, s.ranking, el("small", { class: "dim" }, fmt(s.ranking_wanted, { n: data.wanted }))),
+    el("h2", {}, s.ranking, el("small", { class: "dim" }, fmt(s.ranking_wanted, { n: data.wanted }))),
     data.ranking.length === 0 ? el("p", { class: "dim" }, s.ranking_none)
       : el("table", {}, el("thead", {}, el("tr", {}, cell(s.rank, "number"), cell(s.rank_text), cell(s.card_score, "number"),
         cell(s.card_sum, "number"), cell(s.rank_tokens, "number wide"), cell(s.rank_end, "wide"))),
@@ -114,7 +114,7 @@ export function listNode(data, view, hooks) {
   if (!column) return el("div", {})
   const before = (node) => (node.parent === "root" ? [] : chainLabels(data, nodeOf(node.parent)))
   return el("section", { class: "list", "aria-label": fmt(s.list, { k: view.shown }) },
-    el("h4", {}, fmt(s.list, { k: view.shown })),
+    el("h2", {}, fmt(s.list, { k: view.shown })),
     el("ul", {}, column.nodes.map((node) => el("li", {}, el("button", {
       type: "button", "data-key": node.name, "aria-pressed": String(view.selected === node.name),
       class: ["item", node.candidate.fate, !view.alive.has(node.name) && node.candidate.fate !== "lost" && "faded", view.selected === node.name && "selected"].filter(Boolean).join(" "),
