@@ -31,7 +31,7 @@ def row(page, letter: str):
 
 
 def step_title(page, text: str):
-    expect(page.locator(".st-key-columns .panel h4")).to_have_text(text)
+    expect(page.locator(".st-key-columns .panel .head")).to_have_text(text)
 
 
 def test_tokens_are_pointed_at_and_walked_over(open_page, ready):

@@ -30,8 +30,8 @@ export function stepNode(data, step, focus, open) {
   })
   const chosen = data.rows[focus]
   return [
-    el("h4", {}, fmt(s.step_title, { n: step + 1 })),
-    el("div", { class: "wide" }, el("table", { class: "step" },
+    el("p", { class: "head" }, fmt(s.step_title, { n: step + 1 })),
+    el("div", { class: "wide", role: "region", tabindex: 0, "aria-label": fmt(s.step_title, { n: step + 1 }) }, el("table", { class: "step" },
       el("thead", {}, el("tr", {}, head.map((text, i) => el("th", { scope: "col", class: i > 1 ? "num" : null, title: s[`help_${i}`] }, text)))),
       el("tbody", {}, rows))),
     chosen?.open && atStep(chosen, step)
@@ -43,7 +43,7 @@ export function stepNode(data, step, focus, open) {
 // The texts as a person reads them; with several samples, each can be chosen.
 export function textsNode(data, choose) {
   return data.rows.map((row) => el("section", { class: "texts" },
-    el("h4", {}, nameNode(row)),
+    el("p", { class: "head" }, nameNode(row)),
     row.fault ? el("p", { class: "fault" }, row.fault) : null,
     el("ol", {}, row.texts.map((text) => {
       const on = text.sample === data.sample
