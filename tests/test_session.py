@@ -231,6 +231,13 @@ def test_a_wrong_value_from_the_browser_changes_nothing(wrong):
     assert act(here, {"do": "settings", "top_k": 3, **wrong}, None) == here
 
 
+def test_compared_branches_of_different_seeds_keep_their_own_dice():
+    here = act(place(seed=3), {"do": "keep"}, None)
+    here = act(here, {"do": "seed", "seed": "4"}, None)
+    compared = act(here, {"do": "compare", "branches": [0]}, None).view
+    assert (compared.columns, compared.dice) == (("sample,seed=4", "sample,seed=3"), "own")
+
+
 def test_restart_keeps_the_settings_and_drops_what_was_forced():
     here = act(place(temperature=0.5, forced=((1, 2),)), {"do": "restart"}, None)
     assert here.spec.settings == Settings(temperature=0.5)

@@ -164,7 +164,10 @@ class Place:
         branches = read(self.view.branches)
         paths = [settings, *(branches[i].settings(settings) for i in indices)]
         columns = tuple(dict.fromkeys(spell(Column(path)) for path in paths))[:COLUMNS_CAP]
-        return replace(self, view=replace(self.view, columns=columns))
+        # Paths of different seeds keep their own dice, or they would not be these paths.
+        seeds = {path.seed for path in paths}
+        dice = "own" if len(seeds) == len(columns) > 1 else ""
+        return replace(self, view=replace(self.view, columns=columns, samples=1, dice=dice))
 
     def _with(self, branches: tuple[str, ...]) -> Place:
         return replace(self, view=replace(self.view, branches=branches))

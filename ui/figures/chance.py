@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -116,17 +116,20 @@ def draws_chart(made: Draws, label: Label, t: Catalog) -> go.Figure:
         hoverinfo="skip",
         showlegend=False,
     )
+    _dress(figure, found, max(ends), t)
+    return figure
+
+
+def _dress(figure: go.Figure, found: Sequence[Row], most: float, t: Catalog) -> None:
     figure.update_yaxes(
         tickmode="array",
-        tickvals=y,
+        tickvals=list(range(len(found))),
         ticktext=[short(row.label) for row in found],
         range=[len(found) - 0.4, -0.6],
         fixedrange=True,
         tickfont={"size": 14},
     )
-    figure.update_xaxes(
-        range=[0, 1.16 * max(ends)], fixedrange=True, title=t("generate.axis_draws")
-    )
+    figure.update_xaxes(range=[0, 1.16 * most], fixedrange=True, title=t("generate.axis_draws"))
     figure.update_layout(
         height=110 + 30 * len(found),
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
@@ -134,7 +137,6 @@ def draws_chart(made: Draws, label: Label, t: Catalog) -> go.Figure:
         dragmode=False,
         bargap=0.3,
     )
-    return figure
 
 
 def draws_table(made: Draws, label: Label, t: Catalog) -> pd.DataFrame:
