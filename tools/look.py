@@ -169,8 +169,9 @@ def main() -> int:
                     print("  The model is still loading; the pictures show the stored run.")
                 page.close()
                 report = look(browser, server.url, pages, query)
-                if "Traceback (most recent call last)" in server.said():
-                    report.append("the server's log has a traceback:\n" + server.said()[-3000:])
+                complaint = real.complaint_in(server.said())
+                if complaint:
+                    report.append("the server's log has a traceback:\n" + complaint[-3000:])
         browser.close()
     print("\n".join(report) or "All pages are as wide as their window.")
     return bool(report)

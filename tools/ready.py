@@ -17,6 +17,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 QUIET: Final = 0.3
 """Seconds without anything to do. Streamlit waits 0.2 s for a slider's next move."""
+LOOKS: Final = 5
+"""Times that this is seen in a row, two frames apart: a busy machine draws slowly."""
 FRAMES: Final = "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))"
 IDLE: Final = """() =>
   document.querySelector("[data-testid=stApp][data-test-script-state=notRunning]") !== null
@@ -43,7 +45,11 @@ class Talk:
         socket.on("framereceived", self.received)
 
     def sent(self, payload: str | bytes) -> None:
-        if isinstance(payload, bytes) and BackMsg.FromString(payload).HasField("rerun_script"):
+        if isinstance(payload, str):
+            return
+        message = BackMsg.FromString(payload)
+        # A page that polls would never be ready on a slow machine.
+        if message.HasField("rerun_script") and not message.rerun_script.is_auto_rerun:
             self._asked()
 
     def received(self, payload: str | bytes) -> None:
@@ -75,24 +81,24 @@ def listen(context: BrowserContext) -> None:
     context.on("page", follow)
 
 
-def ready(page: Page, *, within: float = 60) -> None:
+def ready(page: Page, *, within: float = 120) -> None:
     """Wait until every run that the page asked for is over and everything has been drawn.
 
     Raises TimeoutError after ``within`` seconds, with what was still missing.
     """
     talk = _TALKS.get(page)
     end = time.monotonic() + within
-    since: float | None = None
+    since, seen = 0.0, 0
     while True:
         page.evaluate(FRAMES)
         idle = page.evaluate(IDLE)
         waiting = talk is not None and talk.waiting
         now = time.monotonic()
         if waiting or not idle:
-            since = None
+            seen = 0
         else:
-            since = max(since or now, talk.heard if talk else 0.0)
-            if now - since >= QUIET:
+            since, seen = (since if seen else now), seen + 1
+            if seen >= LOOKS and now - max(since, talk.heard if talk else 0.0) >= QUIET:
                 return
         if now > end:
             why = "a run that it asked for" if waiting else "its script, or a chart"

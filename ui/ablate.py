@@ -13,7 +13,13 @@ from core.trace import Edit
 from ui import state
 from ui.attention import Scene, attributed
 from ui.components.ablation import ablation, attribution
-from ui.figures.attention_ablation import Texts, attribution_data, edit_of, effect_data
+from ui.figures.attention_ablation import (
+    NOTHING_OFF,
+    Texts,
+    attribution_data,
+    edit_of,
+    effect_data,
+)
 from ui.view import WHYS
 
 STEPS = (8, 16, 32)
@@ -29,14 +35,16 @@ def switched_off(scene: Scene) -> None:
     st.markdown(f"##### {t('attention.off_title')}")
     st.caption(t("attention.off_text"))
     edit = edit_of(scene.off, context.engine.info)
+    # The same component before, during and after: a reader at the keyboard stays in it.
+    chart = st.container()
     if step is None or edit == Edit():
-        st.info(t("attention.off_none"))
+        with chart:
+            ablation(NOTHING_OFF, t, key="ablation")
         return
     try:
         with st.spinner(t("attention.off_busy"), show_time=True):
             after = next_logits(context.engine, scene.ids, scene.prompt_length, edit)
         found = effect(step.forward.logits, after, step.choice.id)
-        chart = st.container()
         texts = _texts(scene, edit)
         with chart:
             data = effect_data(found, texts, edit, context.vocabulary.label)

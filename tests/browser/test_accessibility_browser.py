@@ -7,6 +7,7 @@ counts.
 from importlib.resources import files
 
 import pytest
+from playwright.sync_api import expect
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 GRAVE = {"serious", "critical"}
@@ -36,7 +37,8 @@ def opened(new_context, ready):
         page = context.new_page()
         page.goto(address)
         ready(page)
-        page.locator(".player .control.step").wait_for()
+        page.locator(".player .control.step").wait_for(timeout=120_000)
+        ready(page)
         return page
 
     return open_page
@@ -47,7 +49,7 @@ def opened(new_context, ready):
 def test_axe_finds_nothing_grave_in_our_components(opened, address, theme):
     page = opened(f"{address}?lang=en&p=0.9&made=3&step=1&layer=2&head=1&key=1", theme)
     if address in HEAVY:
-        page.locator(HEAVY[address]).first.wait_for()
+        page.locator(HEAVY[address]).first.wait_for(timeout=120_000)
     if address == "/":
         page.locator("details.tables summary").click()
     page.add_script_tag(content=AXE)
@@ -142,3 +144,16 @@ def test_a_weight_beside_its_token_stays_on_one_line(opened):
     page.locator(".arcs-body .token .weight").first.wait_for()
     tall = "nodes => Math.max(...nodes.map((node) => node.getBoundingClientRect().height))"
     assert page.locator(".arcs-body .weight, .arcs-body bdi").evaluate_all(tall) < 26
+
+
+def test_the_last_head_that_is_switched_on_again_keeps_the_focus(opened):
+    page = opened("/Attention?lang=en&model=tiny&layer=1&head=1&off=0:1,1:1")
+    chips = page.locator(".off-chip")
+    expect(chips).to_have_count(2)
+    chips.first.focus()
+    page.keyboard.press("Enter")
+    expect(chips).to_have_count(1)
+    assert page.evaluate(FOCUS) == "off-chip"
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Nothing is switched off.")).to_be_visible()
+    assert page.evaluate(FOCUS) == "nothing"

@@ -1,10 +1,12 @@
 """The guard of the browser tests can fail, and an untouched page passes it; `ready` waits."""
 
+from playwright.sync_api import expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import NewSession
 
+from tools.browser import complaint_in
 from tools.ready import Talk
 
 
@@ -32,9 +34,9 @@ def test_guard_notices_what_it_must(page, ready, complaints):
 
 def test_ready_waits_for_a_run_that_is_asked_for_a_moment_later(page, ready):
     page.goto("/Generate?model=toy&prompt=tell+me&p=off&strategy=greedy&lang=en")
-    ready(page)
     chips = page.locator(".st-key-strip button.chip")
-    assert chips.count() == 1
+    expect(chips).to_have_count(1, timeout=120_000)
+    ready(page)
     # Streamlit's own sliders ask 200 ms after the last move.
     page.locator(".control.step").evaluate("button => setTimeout(() => button.click(), 200)")
     ready(page)
@@ -57,4 +59,30 @@ def test_a_question_is_answered_by_a_run_that_began_after_it_and_came_to_its_end
         talk.received(message.SerializeToString())
         assert talk.waiting is waiting, message
     talk.sent(BackMsg(app_heartbeat=True).SerializeToString())
+    talk.sent(BackMsg(rerun_script=ClientState(is_auto_rerun=True)).SerializeToString())
     assert not talk.waiting
+
+
+GONE = """Exception in ASGI application
+  Traceback (most recent call last):
+    File "starlette/websockets.py", line 131, in receive_bytes
+  starlette.websockets.WebSocketDisconnected: WebSocket is not connected.
+
+  During handling of the above exception, another exception occurred:
+
+  Traceback (most recent call last):
+    File "starlette/websockets.py", line 104, in send
+  starlette.websockets.WebSocketDisconnected: Cannot call "send" once a close message has been sent.
+"""
+OURS = """Exception in ASGI application
+  Traceback (most recent call last):
+    File "ui/frame.py", line 1, in page
+  KeyError: 'x'
+"""
+
+
+def test_a_page_that_is_gone_is_no_complaint_and_everything_else_is():
+    assert complaint_in("You can now view your app\n" + GONE + GONE) == ""
+    assert complaint_in(OURS) == OURS
+    assert complaint_in(OURS + GONE) == OURS
+    assert complaint_in(GONE + OURS) == OURS

@@ -7,7 +7,7 @@ import { sortHeads, spread, stepFlow, stepHead } from "../../ui/components/js/at
 import { bytesOf, columnAt, everyNth, numberText, placeIn, rangeOfMap, rowAt, unitOf, weightAt, weightFor, weightText, weightsOf } from "../../ui/components/js/attention_maps.js"
 import { telling } from "../../ui/components/js/attribution.js"
 import { pickRows } from "../../ui/components/js/cell_rows.js"
-import { cellAt, mapBox, mapPixels, stepCell } from "../../ui/components/js/head_plot.js"
+import { cellAt, lettersFor, mapBox, mapPixels, named, stepCell } from "../../ui/components/js/head_plot.js"
 
 // Four positions; row i has i + 1 weights.
 const rows = [[1], [0.25, 0.75], [0.5, 0, 0.5], [0.1, 0.2, 0.3, 0.4]]
@@ -84,6 +84,20 @@ test("the cell under a point, and where keys lead", () => {
   assert.deepEqual(stepCell("ArrowRight", { row: 1, column: 1 }, model), { row: 1, column: 1 })
   assert.deepEqual(stepCell("ArrowUp", { row: 3, column: 3 }, model), { row: 2, column: 2 })
   assert.equal(stepCell("x", { row: 0, column: 0 }, model), null)
+})
+
+test("an axis names its last position, and no two names run into each other", () => {
+  assert.deepEqual(named(5, 40, 19), [0, 1, 2, 3, 4])
+  assert.deepEqual(named(1, 60, 19), [0])
+  for (const [count, size] of [[541, 1.2], [541, 0.4], [60, 9], [100, 20]]) {
+    const found = named(count, size, 19)
+    assert.equal(found.at(-1), count - 1)
+    assert.equal(found[0], 0)
+    for (let i = 1; i < found.length; i++) assert.ok((found[i] - found[i - 1]) * size >= 19)
+  }
+  assert.equal(lettersFor(500, 500, 15), 0)
+  assert.equal(lettersFor(456, 500, 15), 8)
+  assert.equal(lettersFor(0, 500, 15), 15)
 })
 
 const data = {

@@ -19,7 +19,6 @@ def weights_of(data: dict) -> np.ndarray:
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_grid_head_and_cell_show_the_step_in_view(lang, default_model, smollm2):
     at = open_app("3_Attention", lang=lang, layer="10", head="3", key="2", at="4")
-    t = catalog(lang)
     ids = smollm2.vocabulary.read("The capital of France is").ids
     attention = smollm2.forward(ids).attention
     grid, head, cell = (data_of(at, name) for name in ("heads_grid", "head", "cell"))
@@ -30,7 +29,7 @@ def test_grid_head_and_cell_show_the_step_in_view(lang, default_model, smollm2):
     assert cell["captured"] == pytest.approx(attention[10, 3, 4, 2], abs=1e-6)
     assert cell["equal"]
     assert cell["sharing"] == [3, 4, 5]
-    assert t("attention.off_none") in words(at)
+    assert data_of(at, "ablation")["off"] == []
 
 
 @pytest.mark.model
@@ -50,7 +49,7 @@ def test_places_that_the_model_lacks_are_brought_within_it(default_model):
     at = open_app("3_Attention", layer="99", head="77", at="500", key="600", off="99:1,3:88")
     head = data_of(at, "head")
     assert (head["layer"], head["head"], head["at"], head["key"]) == (29, 8, 4, -1)
-    assert catalog("en")("attention.off_none") in words(at)
+    assert data_of(at, "ablation")["off"] == []
 
 
 @pytest.mark.model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +15,8 @@ from core.model_info import ModelInfo
 from core.trace import Edit, Token
 
 Off = tuple[tuple[int, int], ...]
+NOTHING_OFF: Final[dict[str, Any]] = {"off": []}
+"""What is drawn where no head and no layer is off: a sentence."""
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root")
   root.dataset.theme = themeOf(parentElement)
   root.lang = data.lang
+  if (!data.off.length) {
+    delete root.dataset.kl
+    keepFocus(root, () => root.replaceChildren(el("p", { class: "nothing", tabindex: "-1" }, data.strings.off_none)))
+    return
+  }
   root.dataset.kl = String(data.kl)
   const list = chips(data, (event) => setTriggerValue("action", event))
   keepFocus(root, () => root.replaceChildren(list, figures(data), shifts(data), ...[texts(data)].filter(Boolean)))

@@ -3,6 +3,8 @@
 import { el, svg } from "./dom.js"
 import { attendTable, clipLabel, everyNth, unitOf } from "./attention_maps.js"
 
+const SLANT = 52
+const LETTER = 8 // pixels, at most, of a letter of a name
 const LABELS = { left: 118, top: 84, narrow: 74, right: 44 }
 
 // {node, draw(model)}; model: {rows, columns, at(row, column) → weight, rowLabel(row),
@@ -120,21 +122,36 @@ function gridLines(pen, box, model, style) {
   pen.stroke()
 }
 
-function axisLabels(plot, model, box) {
-  const rows = everyNth(model.rows, model.rows * box.cell.height, 15)
-  const columns = everyNth(model.columns, model.columns * box.cell.width, 15)
-  const letters = box.left < 100 ? 6 : 12
+// The positions that are named on an axis: every so many, and always the last one. `size`: pixels
+// of a cell; `room`: pixels that a name needs.
+export function named(count, size, room) {
+  const every = everyNth(count, count * size, room)
+  const last = count - 1
   const out = []
-  for (let row = 0; row < model.rows; row += rows) {
+  for (let n = 0; n < last; n += every) if ((last - n) * size >= room) out.push(n)
+  return [...out, last]
+}
+
+// Letters of a slanted name that starts at `x` and must end at `width`.
+export function lettersFor(x, width, most) {
+  return Math.max(0, Math.min(most, Math.floor((width - x) / (LETTER * Math.cos((SLANT * Math.PI) / 180)))))
+}
+
+function axisLabels(plot, model, box) {
+  const letters = box.left < 100 ? 6 : 12
+  const width = plot.node.clientWidth || box.width
+  const out = []
+  for (const row of named(model.rows, box.cell.height, 15)) {
     const y = box.top + (row + 0.5) * box.cell.height + 4.5
-    if (row > 0 && y > box.height) continue // half of it would be cut off
     out.push(svg("text", { class: "label row", x: box.left - 6, y, "data-row": row }, nameOf(model.rowLabel(row), letters)))
   }
-  for (let column = 0; column < model.columns; column += columns) {
+  for (const column of named(model.columns, box.cell.width, 19)) {
     const x = box.left + (column + 0.5) * box.cell.width + 3
-    const turn = `translate(${x} ${box.top - 6}) rotate(-52)`
+    const turn = `translate(${x} ${box.top - 6}) rotate(-${SLANT})`
+    const { index, text } = model.columnLabel(column)
+    const room = lettersFor(x, width, 15) - `${index} `.length
     out.push(svg("text", { class: "label column", transform: turn, "data-column": column },
-      nameOf(model.columnLabel(column), 11)))
+      nameOf({ index, text: room > 1 ? text : "" }, Math.min(11, room))))
   }
   return svg("g", {}, out)
 }
