@@ -51,7 +51,7 @@ def test_step_by_step_and_by_keys_alone(page, ready):
     expect(page.locator(".node")).to_have_count(2)
     page.get_by_role("button", name="Step forward").press("Enter")
     expect(page.locator(".node")).to_have_count(4)
-    expect(page.locator(".summary")).to_contain_text("2 go on, complete 0, lost 2")
+    expect(page.locator(".summary")).to_contain_text("go on: 2 · complete: 0 · lost: 2")
     page.get_by_role("button", name="Whole", exact=True).press("Enter")
     expect(page.locator(".node")).to_have_count(6)
     node(page, "0:0").focus()
