@@ -73,6 +73,9 @@ test("labels never lie on each other or on a point; the first come first", () =>
   assert.deepEqual(a, { x: 3, y: 50 })
   assert.deepEqual(b, { x: 67, y: 50 })
   assert.ok(c === null || Math.abs(c.y - 50) >= 12)
+  // No name over the axis: there it stands to the right, or nowhere.
+  assert.ok(cloudLabels([{ ...item, x: 190, y: 50 }], 200, 100)[0].x < 190)
+  assert.equal(cloudLabels([{ ...item, x: 190, y: 50 }], 200, 100, 188)[0], null)
   assert.deepEqual(cloudLabels([{ ...item, x: 2, y: 2, w: 500 }], 200, 100), [null])
 })
 

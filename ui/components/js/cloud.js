@@ -40,13 +40,13 @@ export function cloudFitSpace(points, width, height, margin) {
 
 // Where labels of `items` ({x, y, r, w, h}, most important first) find room: {x, y} of the left end
 // and middle of each, or null. Tried: right, left, above, below.
-export function cloudLabels(items, width, height) {
+export function cloudLabels(items, width, height, least = 0) {
   const taken = items.map(({ x, y, r }) => [x - r, y - r, x + r, y + r])
   return items.map(({ x, y, r, w, h }, own) => {
     const spots = [[x + r + 3, y], [x - r - 3 - w, y], [x - w / 2, y - r - h / 2], [x - w / 2, y + r + h / 2]]
     for (const [left, middle] of spots) {
       const box = [left, middle - h / 2, left + w, middle + h / 2]
-      const inside = box[0] >= 0 && box[1] >= 0 && box[2] <= width && box[3] <= height
+      const inside = box[0] >= least && box[1] >= 0 && box[2] <= width && box[3] <= height
       if (inside && !taken.some((other, i) => i !== own && cloudMeet(box, other))) {
         taken.push(box)
         return { x: left, y: middle }

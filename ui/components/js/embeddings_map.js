@@ -74,7 +74,7 @@ export class EmbeddingMap {
     const margin = { left: 30, right: 74, top: 22, bottom: 30 }
     const place = this.space ? cloudFitSpace(every, width, height, margin) : cloudFit(every.map(flat), width, height, margin)
     const shown = [...this.own(map, flat, place), ...this.others(map, flat, place)]
-    const room = cloudLabels(shown.map((p) => ({ ...p, w: cloudWidth(p.text, MAP_FONT) + 2, h: MAP_FONT + 3 })), width, height)
+    const room = cloudLabels(shown.map((p) => ({ ...p, w: cloudWidth(p.text, MAP_FONT) + 2, h: MAP_FONT + 3 })), width, height, this.space ? 0 : margin.left)
     const far = [...shown].sort((a, b) => a.depth - b.depth)
     this.picture.replaceChildren(
       ...this.axes(every, flat, place, width, height),
