@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -214,6 +215,28 @@ class Batches:
         if not self._takes_places:
             places.pop("position_ids", None)
         ids = torch.tensor([list(row) for row in new], device=self._model.device)
-        output = self._model(ids, cache=cache, use_cache=True, logits_to_keep=1, **places)
+        with _tall_head(self._model.get_output_embeddings(), len(new)):
+            output = self._model(ids, cache=cache, use_cache=True, logits_to_keep=1, **places)
         logits: Tensor = output.logits[:, -1]
         return logits
+
+
+@contextmanager
+def _tall_head(head: Any, rows: int) -> Iterator[None]:
+    """For a few rows on a CPU, W·xᵀ instead of x·Wᵀ: the large matrix is then read as it lies,
+    which halves the time of the LM head. Under the model's lock."""
+    plain = type(head) is torch.nn.Linear and "forward" not in vars(head)
+    if not (plain and 1 < rows <= 8 and head.weight.device.type == "cpu"):
+        yield
+        return
+
+    def forward(hidden: Tensor) -> Tensor:
+        found = torch.mm(head.weight, hidden.reshape(-1, hidden.shape[-1]).t()).t()
+        found = found if head.bias is None else found + head.bias
+        return found.reshape(*hidden.shape[:-1], -1)
+
+    head.forward = forward
+    try:
+        yield
+    finally:
+        del head.forward
