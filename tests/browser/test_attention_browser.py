@@ -188,6 +188,28 @@ def test_a_head_is_switched_off_and_on_again(page, ready):
     expect(page.locator(".attribution tbody tr")).to_have_count(5, timeout=30_000)
 
 
+CUT = """plot => {
+  const home = plot.getBoundingClientRect()
+  return [...plot.querySelectorAll("text.label")].filter((name) => {
+    const box = name.getBoundingClientRect()
+    return box.top < home.top - 1 || box.right > home.right + 1 || box.bottom > home.bottom + 1
+  }).map((name) => name.textContent)
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_axes_name_the_last_token_and_cut_no_name(page, ready, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    text = " ".join(f"word{n}" for n in range(30))
+    page.goto(f"/Attention?lang=en&model=tiny&layer=1&head=1&prompt={text}")
+    plot(page).wait_for(timeout=120_000)
+    ready(page)
+    last = int(page.locator(".label.row").last.get_attribute("data-row"))
+    assert page.locator(".label.column").last.get_attribute("data-column") == str(last)
+    assert page.locator(f".side [data-query='{last}']").count() == 1
+    assert plot(page).evaluate(CUT) == []
+
+
 def test_hostile_tokens_are_text(page, ready):
     prompt = (
         "%3Cb%3Ebold%3C%2Fb%3E%20%24x%24%0A%0A%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E " + "a" * 300

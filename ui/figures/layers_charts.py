@@ -29,7 +29,7 @@ def way(column: Column, following: int, label: Label, layer: int, t: Catalog) ->
         is_next = token == following
         name = t("layers.way_next" if is_next else "layers.way_favourite")
         # A label that is written with markup or dollars must stay letters.
-        legend = f"{name}: {short(label(token))}"
+        legend = f"{name}{t('attention.colon')}{short(label(token))}"
         looks = {
             "line": {"color": ORANGE if is_next else BLUE, "dash": "solid" if is_next else "dot"},
             "marker": {"symbol": "circle" if is_next else "square", "size": 6},

@@ -142,7 +142,7 @@ function axisLabels(plot, model, box) {
   const width = plot.node.clientWidth || box.width
   const out = []
   for (const row of named(model.rows, box.cell.height, 15)) {
-    const y = box.top + (row + 0.5) * box.cell.height + 4.5
+    const y = Math.min(box.top + (row + 0.5) * box.cell.height + 4.5, box.height - 3)
     out.push(svg("text", { class: "label row", x: box.left - 6, y, "data-row": row }, nameOf(model.rowLabel(row), letters)))
   }
   for (const column of named(model.columns, box.cell.width, 19)) {
