@@ -37,7 +37,7 @@ class Beam {
     if (other || this.serial === 0 || data.heard === this.serial) this.node = data.node ? nameOf(...data.node) : null
     this.waiting = this.node !== null && !(data.node && nameOf(...data.node) === this.node)
     this.redraw()
-    if (other) this.reveal(this.node ?? this.best().at(-1) ?? null)
+    if (other) this.reveal(this.node)
   }
 
   best() {
