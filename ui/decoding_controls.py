@@ -16,7 +16,7 @@ from core.faults import Fault
 from core.settings import MAX_NGRAM, MAX_PENALTY, MAX_SEED, STRATEGIES, Settings
 from ui import link, state
 from ui.i18n import Catalog
-from ui.widgets import forget_drafts, same, show, show_text, tell
+from ui.widgets import TOLD, forget_drafts, same, show, show_text, tell
 
 PATTERNS: Final = (" ?(yes|no)", " ?[0-9]{4}")
 """Examples; a model puts the space before a word."""
@@ -155,10 +155,24 @@ def more_off() -> None:
     state.ask(**MORE_OFF)
 
 
+def _fold(count: int) -> str:
+    """The key of the fold: a new one, which opens it, where a filter came on from elsewhere.
+
+    (A fold keeps what its reader made of it; and a new one would take the focus of a reader
+    who is typing in it.)
+    """
+    here = st.session_state.pop(TOLD, False)
+    before = st.session_state.get("more_count", 0)
+    st.session_state["more_count"] = count
+    if count and not before and not here:
+        st.session_state["more_turns"] = st.session_state.get("more_turns", 0) + 1
+    return f"more_filters_{st.session_state.get('more_turns', 0)}"
+
+
 def _more(settings: Settings, t: Catalog) -> None:
     count = len(more_on(settings))
     label = t("frame.more_on", n=count) if count else t("frame.more")
-    with st.expander(label, expanded=count > 0, key="more_filters", icon=":material/tune:"):
+    with st.expander(label, expanded=count > 0, key=_fold(count), icon=":material/tune:"):
         for at in range(0, len(MORE), 2):
             pair = st.columns(2, vertical_alignment="bottom")
             for column, field in zip(pair, MORE[at : at + 2], strict=False):
@@ -220,5 +234,6 @@ def _pattern(settings: Settings, t: Catalog) -> None:
 
 
 def _take(pattern: str) -> None:
+    st.session_state[TOLD] = True
     forget_drafts()
     state.ask(pattern=pattern)

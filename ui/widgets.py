@@ -15,6 +15,8 @@ from ui import state
 
 _DRAFTS: Final = "drafts"
 """Key of a field → (what was typed and refused, the value that it did not change)."""
+TOLD: Final = "told"
+"""Set where a change came from a widget of the sidebar, and not from the page or a link."""
 
 
 def show(key: str, value: Any) -> str:
@@ -53,6 +55,7 @@ def tell(key: str, field: str, convert: Callable[[Any], Any] = same) -> Callable
 
     def changed() -> None:
         typed = st.session_state[key]
+        st.session_state[TOLD] = True
         drafts = st.session_state.setdefault(_DRAFTS, {})
         drafts.pop(key, None)
         try:
