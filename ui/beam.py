@@ -7,6 +7,7 @@ length penalty, the stopping rule or n-best, so for others of these it is played
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,7 +31,11 @@ PER_CANDIDATE: Final = 1500
 FREE: Final = 512
 """Forward passes (at most) that a search makes without being asked to."""
 LONG_PROMPT: Final = 1000
+TURN: Final = 0.5
+"""Seconds of work after which a reader's clicks are heard. (A click in a fragment never stops
+a script that runs, so a long search is made in turns.)"""
 _STOPPED: Final = "beam_stopped"
+_ANEW: Final = "beam_anew"
 _WANTED: Final = "beam_wanted"
 OnStep = Callable[[BeamRun, BeamStep], None]
 
@@ -88,12 +93,53 @@ def go_on() -> None:
 
 def run_anew(source: Source, settings: BeamSettings) -> None:
     """Have the search made with just these rules, whatever is stored."""
-    st.session_state["beam_anew"] = (question(source, settings), settings)
+    st.session_state[_ANEW] = (question(source, settings), settings)
 
 
 def stopped(source: Source, settings: BeamSettings) -> bool:
     """Whether the reader stopped this search, and has not had it go on."""
     return bool(st.session_state.get(_STOPPED) == question(source, settings))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """How far an unfinished search is."""
+
+    steps: int
+    limit: int
+    beams: int
+    forwards: int
+
+
+def advance(source: Source, settings: BeamSettings) -> Turn | None:
+    """Work for one turn on the searches that the page needs; ``None`` once all are there.
+
+    Also ``None`` when the reader has stopped it. Raises Fault.
+    """
+    deadline = time.monotonic() + TURN
+    for wanted in (settings, greedy_of(settings)):
+        key = question(source, wanted)
+        anew = st.session_state.get(_ANEW) == (key, wanted)
+        if _searches().get(key) is not None and not anew:
+            continue
+        if stopped(source, settings):
+            return None
+        run = _run(source, wanted, None, deadline)
+        if run.wanted:
+            forwards = sum(step.beams for step in run.steps)
+            return Turn(len(run.steps), run.question.limit, len(run.wanted), forwards)
+        _keep(source, run)
+    return None
+
+
+def _keep(source: Source, run: BeamRun) -> BeamSearch:
+    """A finished search, for all readers."""
+    found, key = run.result(), question(source, run.question.settings)
+    _searches().put(key, found, _size(found))
+    _halves().drop(key)
+    if st.session_state.get(_ANEW) == (key, run.question.settings):
+        st.session_state.pop(_ANEW)
+    return found
 
 
 def answer(source: Source, settings: BeamSettings, on_step: OnStep | None = None) -> Answer | None:
@@ -102,16 +148,13 @@ def answer(source: Source, settings: BeamSettings, on_step: OnStep | None = None
     Raises Fault. Streamlit interrupts it between two steps when the reader clicks.
     """
     key = question(source, settings)
-    anew = st.session_state.get("beam_anew") == (key, settings)
+    anew = st.session_state.get(_ANEW) == (key, settings)
     stored = _searches().get(key)
     if stopped(source, settings) and (anew or stored is None):
         cut = _cut(source, settings)
         return None if cut is None else Answer(cut, cut, None)
     if stored is None or anew:
-        stored = _run(source, settings, on_step)
-        _searches().put(key, stored, _size(stored))
-        _halves().drop(key)
-        st.session_state.pop("beam_anew", None)
+        stored = _keep(source, _run(source, settings, on_step))
     if stored.settings == settings:
         return Answer(stored, stored, None)
     found = replay(stored, _as_stored(settings, stored))
@@ -128,8 +171,7 @@ def greedy_answer(
     if found is None:
         if stopped(source, settings):
             return None
-        found = _run(source, alone, on_step)
-        _searches().put(key, found, _size(found))
+        found = _keep(source, _run(source, alone, on_step))
     return replay(found, replace(alone, length_penalty=settings.length_penalty)).search
 
 
@@ -193,7 +235,13 @@ def _cut(source: Source, settings: BeamSettings) -> BeamSearch | None:
     return replay(run.result(), _as_stored(settings, run.result())).search
 
 
-def _run(source: Source, settings: BeamSettings, on_step: OnStep | None) -> BeamSearch:
+def _run(
+    source: Source,
+    settings: BeamSettings,
+    on_step: OnStep | None,
+    deadline: float = math.inf,
+) -> BeamRun:
+    """Take the search up where it stands, and at least one step further; all is kept."""
     check_prompt(source.engine.info, len(source.prompt))
     run, key = _resumed(source, settings), question(source, settings)
     reader = reader_of(source, settings)
@@ -206,7 +254,9 @@ def _run(source: Source, settings: BeamSettings, on_step: OnStep | None) -> Beam
         _halves().put(key, held, PER_CANDIDATE * sum(len(s.candidates) for s in run.steps))
         if on_step is not None:
             on_step(run, step)
-    return run.result()
+        if time.monotonic() > deadline:
+            break
+    return run
 
 
 def _size(search: BeamSearch) -> int:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from typing import Any, Final
 
 import streamlit as st
 
-from core.beam_records import BeamSearch, BeamStep, Node
+from core.beam_records import BeamSearch, Node
 from core.cli.beams import search_record
-from core.decode import BeamRun
 from core.engine.toy_classics import CLASSICS
 from core.faults import Fault, NotReady
 from core.settings import BeamSettings
@@ -26,8 +24,8 @@ from ui.figures.beam import beam_data, greedy_in
 from ui.i18n import Catalog
 from ui.view import NOWHERE
 
-PATIENCE: Final = 0.4
-"""Seconds after which a search shows its progress."""
+PAUSE: Final = 0.05
+"""Seconds between two turns of a search."""
 _CONTINUE: Final = "beam_continue"
 GENERATE: Final = "pages/6_Generate.py"
 
@@ -74,10 +72,12 @@ def _searched(source: Source, settings: BeamSettings, t: Catalog) -> None:
             icon=":material/play_arrow:",
         )
         return
-    progress = _Progress(source, settings, t)
-    found = beam.answer(source, settings, progress.tell)
-    greedy = beam.greedy_answer(source, settings, progress.tell) if found else None
-    progress.done()
+    turn = beam.advance(source, settings)
+    if turn is not None:
+        _running(turn, source, settings, t)
+        return
+    found = beam.answer(source, settings)
+    greedy = beam.greedy_answer(source, settings) if found else None
     if beam.stopped(source, settings) and (found is None or found.search.stop == "user"):
         _stopped(found, t)
     if found is None:
@@ -91,42 +91,37 @@ def _searched(source: Source, settings: BeamSettings, t: Catalog) -> None:
         _candidates(found.search, source, t)
 
 
-class _Progress:
-    """How far a search is, and a button that stops it, once it takes noticeably long."""
+def _running(turn: beam.Turn, source: Source, settings: BeamSettings, t: Catalog) -> None:
+    """How far the search is, and a button that stops it; the work goes on in turns."""
 
-    def __init__(self, source: Source, settings: BeamSettings, t: Catalog) -> None:
-        self._t, self._question = t, (source, settings)
-        self._slot = st.empty()
-        self._began = time.monotonic()
-        self._bar: Any = None
-        self._forwards = 0
+    first = True
 
-    def tell(self, run: BeamRun, step: BeamStep) -> None:
-        self._forwards += step.beams
-        if time.monotonic() - self._began < PATIENCE:
-            return
-        t, limit = self._t, run.question.limit
-        if self._bar is None:
-            with self._slot.container(horizontal=True, vertical_alignment="center"):
-                self._bar = st.progress(0.0, t("beam_search.computing_start"))
-                st.button(
-                    t("beam_search.stop_button"),
-                    key="beam_stop_button",
-                    icon=":material/stop:",
-                    on_click=beam.stop,
-                    args=self._question,
-                )
+    @st.fragment(run_every=PAUSE)
+    def turns() -> None:
+        nonlocal first
+        at = turn if first else beam.advance(source, settings)
+        first = False
+        if at is None:
+            st.rerun(scope="app")
         text = t(
             "beam_search.computing",
-            step=step.index + 1,
-            steps=limit,
-            beams=step.beams,
-            forwards=self._forwards,
+            step=at.steps,
+            steps=at.limit,
+            beams=at.beams,
+            forwards=at.forwards,
         )
-        self._bar.progress((step.index + 1) / limit, text)
+        st.progress(at.steps / at.limit, text)
 
-    def done(self) -> None:
-        self._slot.empty()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container():
+            turns()
+        st.button(
+            t("beam_search.stop_button"),
+            key="beam_stop_button",
+            icon=":material/stop:",
+            on_click=beam.stop,
+            args=(source, settings),
+        )
 
 
 def _stopped(found: Answer | None, t: Catalog) -> None:

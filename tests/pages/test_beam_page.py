@@ -21,6 +21,11 @@ LANGS = ["en", "zh"]
 OWN = '{"vocab":["a","b"],"end":["b"],"next":{"*":[0.5,0.5]}}'
 
 
+@pytest.fixture(autouse=True)
+def _in_one_turn(monkeypatch):
+    monkeypatch.setattr(beam, "TURN", 600)
+
+
 def open_beam(**query: str) -> AppTest:
     return open_app(PAGE, **{"model": "toy", "prompt": "once", "lang": "en", **query})
 
@@ -309,3 +314,21 @@ def test_other_kinds_have_their_own_settings_in_the_link(kind):
         assert "4" in at.error[0].value
         healthy(at.number_input(key="beam_groups").set_value(4).run())
         assert not at.error
+
+
+def test_a_long_search_is_made_in_turns_and_can_be_stopped_between_them(monkeypatch):
+    monkeypatch.setattr(beam, "TURN", 0)
+    at = open_app(PAGE, model="tiny", lang="en", prompt="in turns", max="12", beams="2")
+    assert at.button(key="beam_stop_button").label == "Stop here"
+    assert not [b for b in at.get("bidi_component") if b.proto.component_name == "tbt_beam"]
+    healthy(at.button(key="beam_stop_button").click().run())
+    assert len(data_of(at, "beam")["steps"]) <= 3
+    assert data_of(at, "beam")["stop"] == "user"
+    for _ in range(12):
+        if at.button(key="beam_go_on") if "beam_stopped" in at.session_state else False:
+            healthy(at.button(key="beam_go_on").click().run())
+        else:
+            healthy(at.run())
+    monkeypatch.setattr(beam, "TURN", 600)
+    healthy(at.run())
+    assert len(data_of(at, "beam")["steps"]) == 12
