@@ -31,7 +31,7 @@ PER_CANDIDATE: Final = 1500
 FREE: Final = 512
 """Forward passes (at most) that a search makes without being asked to."""
 LONG_PROMPT: Final = 1000
-TURN: Final = 0.5
+TURN: Final = 0.25
 """Seconds of work after which a reader's clicks are heard. (A click in a fragment never stops
 a script that runs, so a long search is made in turns.)"""
 _STOPPED: Final = "beam_stopped"
