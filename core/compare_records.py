@@ -11,7 +11,8 @@ from core.settings import BeamSettings, Settings, StageName
 from core.trace import Choice, Stop
 
 Dice = Literal["same", "own"]
-"""The random numbers of the columns: of each step, one number for all, or one for each."""
+"""The random numbers of the columns: of each step, one number for all (but for those that name
+another seed), or one for each."""
 DICE: Final[tuple[Dice, ...]] = get_args(Dice)
 MAX_SAMPLES: Final = 100
 

@@ -136,10 +136,18 @@ def test_a_beam_keeps_ranks_and_entropies_along_its_path():
 
 
 def test_the_same_dice_for_all():
-    lines = ("sample,seed=5", "sample,top_k=2", "sample,top_p=0.8,seed=9")
+    lines = ("sample,seed=5", "sample,top_k=2", "sample,top_p=0.8")
     found = last(toy(EVEN), ask(*lines, max_new=8))
     for step in range(8):
         assert {w.texts[0].choices[step].u for w in found.columns} == {uniform(5, step)}
+
+
+def test_a_column_that_names_its_seed_keeps_it():
+    lines = ("sample,top_k=2", "sample,seed=5", "sample,top_p=0.8,seed=9")
+    found = last(toy(EVEN), ask(*lines, max_new=8))
+    for step in range(8):
+        us = [w.texts[0].choices[step].u for w in found.columns]
+        assert us == [uniform(5, step), uniform(5, step), uniform(9, step)]
 
 
 @pytest.mark.parametrize("engine_name", ["toy", "tiny"])
@@ -153,9 +161,12 @@ def test_equal_filters_write_equal_texts(engine_name, request):
 
 def test_seeds():
     same = ask("greedy", "sample", "sample,seed=6", "beam", "sample,seed=8", samples=3)
-    assert [seed_of(same, i) for i in range(5)] == [0, 6, 6, 0, 6]
+    assert [seed_of(same, i) for i in range(5)] == [0, 6, 6, 0, 8]
+    # Even the derived ones of further samples are those of the seed that a column has.
+    alike = ask("sample,seed=6", "sample", samples=3)
+    assert [seed_of(same, 1, s) for s in range(3)] == [seed_of(alike, 0, s) for s in range(3)]
     drawn = ask("beam,kind=sampled,seed=2", "sample,seed=6", "beam,seed=9", samples=3)
-    assert [seed_of(drawn, i) for i in range(3)] == [2, 2, 9]
+    assert [seed_of(drawn, i) for i in range(3)] == [2, 6, 9]
     assert [texts_of(drawn, i) for i in range(3)] == [1, 3, 1]
     own = replace(same, dice="own")
     assert [seed_of(own, i) for i in range(5)] == [0, 0, 6, 0, 8]

@@ -9,15 +9,15 @@ from typing import Any, Final
 import streamlit as st
 
 from core.compare_records import Question
-from core.decode.compare import seed_of
+from core.decode.compare import seed_of, shared_seed
 from core.faults import Fault
-from core.settings import MAX_SEED, BeamSettings, RunSpec, Settings
+from core.settings import BeamSettings, RunSpec, Settings
 from ui import compare_run as run
 from ui import state
 from ui.compare_details import details
 from ui.compare_editor import editor, more
 from ui.compare_jobs import Look
-from ui.compare_setup import Setup, setup, shared_seed, with_seed
+from ui.compare_setup import Setup, setup, thrown, with_seed
 from ui.compare_sweep import sweep
 from ui.components.columns import columns
 from ui.context import Context
@@ -164,7 +164,7 @@ def _typed_seed() -> None:
 
 def _throw() -> None:
     """The next seed for every column."""
-    state.look(columns=tuple(with_seed(lambda seed: (seed + 1) % (MAX_SEED + 1))))
+    state.look(columns=tuple(thrown()))
 
 
 def _ask(found: Setup, question: Question, t: Catalog) -> None:

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from core.compare_records import Column, Question
 from core.decode.columns import parse_column, spell
-from core.decode.compare import texts_of
+from core.decode.compare import shared_seed, texts_of, throws
 from core.engine.protocol import Engine
 from core.engine.store import BUSY, HEAVY_LIMIT
 from core.faults import Fault, NotReady
 from core.models.catalog import CATALOGUE, TOY_PREFIX
 from core.recorded import RecordedEngine
-from core.settings import BeamSettings, RunSpec, Settings
+from core.settings import MAX_SEED, BeamSettings, RunSpec
 from core.tokens import Vocabulary
 from ui import state
 from ui.figures.compare_words import name
@@ -203,21 +203,19 @@ def with_seed(change: Callable[[int], int]) -> list[str]:
     return [_seeded(text, change) for text in texts()]
 
 
+def thrown() -> list[str]:
+    """The columns with the next seed. With the same dice, those that name none get the next one
+    of the seed that they share, so that they go on sharing it."""
+    columns = [slot.column for slot in map(_slot, texts()) if slot.column]
+    shared = 0 if state.place().view.dice == "own" else shared_seed(columns)
+    return with_seed(lambda seed: ((seed or shared) + 1) % (MAX_SEED + 1))
+
+
 def _seeded(text: str, change: Callable[[int], int]) -> str:
     column = _slot(text).column
     if column is None:
         return text
     settings = column.settings
-    drawn = settings.kind == "sampled" if isinstance(settings, BeamSettings) else True
-    if not drawn or (isinstance(settings, Settings) and settings.is_greedy):
+    if not throws(settings):
         return text
     return spell(replace(column, settings=replace(settings, seed=change(settings.seed))))
-
-
-def shared_seed(columns: Iterable[Column]) -> int:
-    """The seed of the dice that all columns share: the first that is named."""
-    for column in columns:
-        settings = column.settings
-        if isinstance(settings, Settings) and not settings.is_greedy and settings.seed:
-            return settings.seed
-    return 0

@@ -117,8 +117,8 @@ def _compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--dice",
         metavar="same|own",
-        help="random numbers for all strategies alike, or for each its own (default: same, "
-        "unless the strategies name different seeds)",
+        help="random numbers for all strategies alike, but for those that name another seed; or "
+        "for each its own (default: same)",
     )
     command.add_argument("--max-new", metavar="N", help="stop after N new tokens (default: 24)")
     _json(command)

@@ -14,9 +14,9 @@ from core.cli.compare_records import comparison_record
 from core.cli.compare_show import listing
 from core.cli.numbers import whole
 from core.cli.output import check_target, write_json
-from core.compare_records import Column, Comparison, Dice, Question
+from core.compare_records import DICE, Column, Comparison, Dice, Question
 from core.decode import compare, parse_column, parse_sweep, sweep_columns
-from core.decode.compare import UNREAD, throws
+from core.decode.compare import UNREAD
 from core.engine.protocol import Engine
 from core.engine.store import build
 from core.faults import Fault
@@ -47,7 +47,8 @@ def run(typed: argparse.Namespace) -> None:
         model=typed.model,
         columns=asked.columns,
         samples=_whole("samples", typed.samples, 1),
-        dice=_dice(typed.dice, asked),
+        # The question refuses unknown ones.
+        dice=DICE[0] if typed.dice is None else cast(Dice, typed.dice),
         max_new=_whole("max-new", typed.max_new, Settings().max_new),
         literal=typed.literal,
         chat=typed.chat,
@@ -90,15 +91,6 @@ def _swept(typed: argparse.Namespace) -> Asked:
 def _whole(name: str, text: str | None, usual: int) -> int:
     found = whole(name, text)
     return usual if found is None else found
-
-
-def _dice(text: str | None, asked: Asked) -> Dice:
-    """As typed; else the same for all, unless the columns themselves name different seeds."""
-    if text is not None:
-        return cast(Dice, text)  # the question refuses unknown ones
-    settings = (column.settings for column in asked.columns)
-    seeds = {s.seed for s in settings if throws(s) and s.seed}
-    return "own" if len(seeds) > 1 else "same"
 
 
 def _engines(question: Question, asked: Asked) -> dict[str, Engine | Fault]:

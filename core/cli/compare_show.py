@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from core.cli.compare_records import reference_of, vocabulary_of
-from core.compare_records import Comparison, Difference, Figures, Written
+from core.compare_records import Comparison, Difference, Figures, Question, Written
 from core.decode import difference, figures
+from core.decode.compare import seed_of, throws
 from core.engine.protocol import Engine
 from core.faults import Fault
 from core.tokens import Vocabulary
@@ -61,9 +62,16 @@ def listing(found: Comparison, engines: Engines, lines: Sequence[str]) -> None:
         if place in parts:
             print(f"    {sentence(parts[place], reference, words[place], words[reference])}")
     _figures(found, names, words)
-    dice = "the same dice for all" if found.question.dice == "same" else "dice of their own"
-    print(f"\n{dice}; {found.steps} turns, {found.ms / 1000:.2f} s", end="")
+    print(f"\n{_dice(found.question)}; {found.steps} turns, {found.ms / 1000:.2f} s", end="")
     print("; you stopped it" if found.cancelled else "")
+
+
+def _dice(question: Question) -> str:
+    if question.dice == "own":
+        return "dice of their own"
+    drawn = [place for place, c in enumerate(question.columns) if throws(c.settings)]
+    alike = len({seed_of(question, place) for place in drawn}) < 2
+    return "the same dice for all" if alike else "the same dice for all that name no other seed"
 
 
 def width(text: str) -> int:

@@ -4,11 +4,11 @@ Each turn, every text still being written says which prefix it wants read. Equal
 read once, whoever wants them, and all that one model is asked in a turn is one batch. So two
 sampling columns whose filters leave the same tokens write the same text, to the bit.
 
-Dice. ``seed_of`` is the seed of each text. With the dice "same", every column that throws dice
-(sampled beams, too) has the seed of the first one that names a seed, and 0 if none does; with
-"own", a column keeps its seed unless one before it has the same, and then gets one derived from
-it. The first sample has that seed itself, so it is what Generate writes with it; the others
-have derived ones.
+Dice. ``seed_of`` is the seed of each text. With the dice "same", a column that throws dice
+(sampled beams, too) and names no seed has that of the first one that does, and 0 if none does;
+one that names a seed, any but 0, keeps it, since it was asked for. With "own", a column keeps
+its seed unless one before it has the same, and then gets one derived from it. The first sample
+has that seed itself, so it is what Generate writes with it; the others have derived ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -31,7 +31,7 @@ from core.engine.protocol import Engine
 from core.faults import Fault
 from core.settings import MAX_SEED, BeamSettings, Settings
 
-__all__ = ["MOST_ROWS", "UNREAD", "compare", "seed_of", "texts_of"]
+__all__ = ["MOST_ROWS", "UNREAD", "compare", "seed_of", "shared_seed", "texts_of", "throws"]
 
 Engines = Mapping[str, "Engine | Fault"]
 """By the names that the question uses; a Fault says why a model is not there."""
@@ -100,15 +100,21 @@ def seed_of(question: Question, column: int, sample: int = 0) -> int:
     writes the same."""
     own = [column.settings.seed for column in question.columns]
     dice = [i for i, column in enumerate(question.columns) if throws(column.settings)]
+    seed = own[column]
     if column not in dice:
-        return own[column]
+        return seed
     if question.dice == "same":
-        seed = next((own[i] for i in dice if own[i]), 0)
+        seed = seed or shared_seed(question.columns)
     else:
-        seed = own[column]
         before = sum(own[i] == seed for i in dice if i < column)
         seed = _derived(seed, "column", before) if before else seed
     return _derived(seed, "sample", sample) if sample else seed
+
+
+def shared_seed(columns: Iterable[Column]) -> int:
+    """The seed of all columns that name none: the first named one, or 0."""
+    seeds = (column.settings.seed for column in columns if throws(column.settings))
+    return next((seed for seed in seeds if seed), 0)
 
 
 def _derived(seed: int, what: str, number: int) -> int:

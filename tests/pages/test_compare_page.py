@@ -182,6 +182,23 @@ def test_dice_seeds_and_samples():
     assert data_of(at, "columns")["sample"] == 6
 
 
+def test_a_named_seed_is_kept_and_the_others_go_on_sharing_one():
+    at = open_page("greedy", "sample", "sample,seed=7", "sample,top_k=1000", "beam", lang="en")
+    at.button(key="compare_throw").click().run()
+    seeds = ("greedy", "sample,seed=8", "sample,seed=8", "sample,top_k=1000,seed=8", "beam")
+    assert view(healthy(at)).columns == seeds
+    at = open_page("sample", "sample,seed=7", "beam,kind=sampled,seed=9", lang="en")
+    assert at.text_input(key="compare_seed").value == "7"
+    at.button(key="compare_throw").click().run()
+    seeds = ("sample,seed=8", "sample,seed=8", "beam,kind=sampled,seed=10")
+    assert view(healthy(at)).columns == seeds
+    at.segmented_control(key="compare_dice").set_value("own").run()
+    at.button(key="compare_throw").click().run()
+    assert view(healthy(at)).columns == tuple(
+        c.replace("8", "9").replace("10", "11") for c in seeds
+    )
+
+
 def test_a_link_opens_the_same_texts():
     query = {"lang": "en", "samples": "3", "dice": "own", "ref": "1", "text": "2"}
     at = open_page("sample,seed=5", "sample,temperature=1.5", **query)
