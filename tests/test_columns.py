@@ -138,6 +138,7 @@ BAD = [
     ("sample,top_k=2.5", "top-k must be a whole number, but it is '2.5'"),
     ("sample,order=heat", "The order of the filters is 'heat', but"),
     ("sample,force=x", "A forced choice is written STEP:ID"),
+    ("sample,roll=0:-3", "A step whose dice are thrown again is written STEP:COUNT"),
     ("beam,stop=soon", "The stopping rule 'soon' is not known; choose one of: full, best."),
     ("beam,kind=wild", "The kind of beam search 'wild' is not known"),
     ("beam,beams=2,nbest=3", "nbest is 3, but it must be from 1 to 2"),

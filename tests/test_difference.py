@@ -101,7 +101,8 @@ def test_other_dice():
     here, there = parts(toy(), *lines, dice="own")
     assert here == Difference(0, "other_dice", B, A)
     assert there == Difference(0, "other_dice", A, B)
-    same, _ = parts(toy(), *lines)
+    assert parts(toy(), *lines) == (here, there)  # a seed that is named is kept
+    same, _ = parts(toy(), lines[0], "sample")
     assert same == Difference(None, "same", None, None)
 
 

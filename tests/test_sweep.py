@@ -95,7 +95,16 @@ def test_faults(line, said):
 
 
 @pytest.mark.parametrize(
-    "line", ["temperature:-1:2:4", "top_p:0:1:5", "top_k:0:5:6", "beams:1:300:3"]
+    "line",
+    [
+        "temperature:-1:2:4",
+        "top_p:0:1:5",
+        "top_k:0:5:6",
+        "beams:1:300:3",
+        "top_k:-1e308:1e308:3",
+        "top_k:1e-308:1e308:3",
+        "length_penalty:-1e308:1e308:3",
+    ],
 )
 def test_values_that_a_parameter_cannot_have(line):
     with pytest.raises(Fault) as caught:

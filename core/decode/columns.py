@@ -71,12 +71,15 @@ def _order(_key: str, text: str) -> tuple[FilterName, ...]:
     return tuple(cast(FilterName, name) for name in named)  # Settings refuses unknown ones
 
 
-def _pairs(_key: str, text: str) -> tuple[tuple[int, int], ...]:
+_NO_PAIR: Final = {"force": "force_not_a_pair", "roll": "roll_not_a_pair"}
+
+
+def _pairs(key: str, text: str) -> tuple[tuple[int, int], ...]:
     found = []
     for part in text.split("+"):
         step, _, number = part.strip().partition(":")
         if not (step.isdecimal() and number.isdecimal() and len(part) < 40):
-            raise Fault("force_not_a_pair", value=part)
+            raise Fault(_NO_PAIR[key], value=part)
         found.append((int(step), int(number)))
     return tuple(found)
 

@@ -126,6 +126,9 @@ def sweep_columns(base: Column, sweep: Sweep) -> tuple[Column, ...]:
         usable = settings
     else:
         usable = replace(settings, strategy="sample")
+    for end in (sweep.low, sweep.high):
+        # Between ends that are legal there are no numbers too large to be computed with.
+        _with(usable, field, round(end) if RANGES[sweep.name].whole else end)
     return tuple(replace(base, settings=_with(usable, field, value)) for value in sweep.values)
 
 
