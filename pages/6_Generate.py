@@ -33,7 +33,7 @@ def body(context: Context) -> None:
         _steps(context, step, labels)
     branches_panel(context)
     st.markdown(f"##### {t('generate.chain')}\n\n{t('generate.chain_text')}")
-    st.latex(chain_latex(run))
+    st.latex(chain_latex(run, t))
     st.dataframe(chain_table(run, labels, t), hide_index=True)
 
 

@@ -9,7 +9,7 @@ from core.decode.columns import parse_column
 from core.engine.toy import ToyEngine, default_table
 from core.faults import Fault
 from core.trace import Choice
-from ui.figures.compare_charts import per_step, points, quality
+from ui.figures.compare_charts import missing, per_step, points, quality
 from ui.figures.compare_figures import figures_data, shown, steps_table
 from ui.figures.compare_rows import Scene, rows_data
 from ui.figures.compare_sweep import Row, Shown, sweep_chart, sweep_table
@@ -62,7 +62,7 @@ def scene(*columns: str, ids=((0, 2), (1, 2)), vocabulary=VOCABULARY, **more) ->
         ("beam,length_penalty=1", "Beam search, 4 beams, length penalty 1",
          "束搜索，束宽 4，长度惩罚 1"),
         ("beam,kind=diverse", "Diverse beams, 4, 2 groups", "多样束搜索，束宽 4，2 组"),
-        ("greedy,no_repeat_ngram=3", "Greedy, no 3-gram twice", "贪心，3 元组不重复"),
+        ("greedy,no_repeat_ngram=3", "Greedy, no 3-gram twice", "贪心，3 元不重复"),
         ("greedy,banned=a,banned=b", "Greedy, banned texts", "贪心，禁用文本"),
     ],
 )  # fmt: skip
@@ -222,6 +222,8 @@ def test_quality_against_diversity():
     assert [(p.column, p.perplexity, p.across) for p in shown_points] == [(0, 1.868, 0.25)]
     figure = quality(found, shown_points, "repeated", EN)
     assert figure.data[0].text == ("A",)
+    assert missing([figures(), None], shown_points) == []
+    assert missing([figures(), figures(repeated_4grams=None)], shown_points) == [1]
     assert points(found, [figures(), None], "self_bleu") == []
 
 

@@ -198,7 +198,7 @@ def test_the_chain_rule_of_the_toy_s_story():
     assert table["p (model)"].tolist() == pytest.approx([0.5, 0.4, 0.45, 0.8])
     assert table["Σ ln p"].iloc[-1] == pytest.approx(math.log(0.072))
     assert table["how"].tolist() == ["greedy"] * 4
-    assert chain_latex(made) == (
+    assert chain_latex(made, EN) == (
         r"\begin{aligned}&P(x_1,\dots,x_{4}\mid\text{prompt})=\prod_{i=1}^{4}p_i"
         r"\\&=0.500 \cdot 0.400 \cdot 0.450 \cdot 0.800\\&=e^{-2.631}=0.072\end{aligned}"
     )
@@ -207,15 +207,16 @@ def test_the_chain_rule_of_the_toy_s_story():
 def test_a_long_chain_shows_its_first_factors_and_its_last():
     engine = engine_of()
     made = run(engine, RunSpec("toy", "a", Settings(strategy="greedy", max_new=8)))
-    assert r"&=0.500 \cdot 0.500 \cdot 0.500 \cdot \cdots \cdot 0.500\\" in chain_latex(made)
-    assert r"e^{-5.545}=3.91\times 10^{-3}" in chain_latex(made)
+    assert r"&=0.500 \cdot 0.500 \cdot 0.500 \cdot \cdots \cdot 0.500\\" in chain_latex(made, EN)
+    assert r"e^{-5.545}=3.91\times 10^{-3}" in chain_latex(made, EN)
     four = run(engine, RunSpec("toy", "a", Settings(strategy="greedy", max_new=4)))
-    assert r"\cdots" not in chain_latex(four)
+    assert r"\cdots" not in chain_latex(four, EN)
 
 
 def test_an_impossible_forced_token_makes_the_text_impossible():
     made = story(Settings(strategy="greedy", forced=((0, 2),)), steps=1)
-    assert chain_latex(made).endswith(r"p_i\\&=0\\&=e^{-\infty}=0\end{aligned}")
+    assert chain_latex(made, ZH).startswith(r"\begin{aligned}&P(x_1\mid\text{提示词})=")
+    assert chain_latex(made, ZH).endswith(r"p_i\\&=0\\&=e^{-\infty}=0\end{aligned}")
     figures = {f.name: f.value for f in run_figures(made, full(made, 0), EN)}
     assert figures["Total log-probability"] == "−∞"
     assert figures["Perplexity"] == "∞"

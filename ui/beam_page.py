@@ -217,7 +217,13 @@ def _cost(
     except Fault as fault:
         sentence = t.fault(fault)
     rows = words.costs(search, greedy, every, t)
-    st.dataframe(words.cost_table(rows, vocabulary, t), hide_index=True)
+    # Their real minus sign makes these numbers text, which stands at the left by itself.
+    right = st.column_config.TextColumn(alignment="right")
+    st.dataframe(
+        words.cost_table(rows, vocabulary, t),
+        hide_index=True,
+        column_config={t(f"beam_search.{key}"): right for key in ("cost_sum", "cost_score")},
+    )
     st.caption(t("beam_search.cost_note"))
     if every is not None:
         sentence = words.true_best(search, every[0], vocabulary, t)

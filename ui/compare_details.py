@@ -14,7 +14,7 @@ from core.decode.columns import spell
 from ui import compare_run as run
 from ui.compare_setup import Setup
 from ui.components.columns import figures_table
-from ui.figures.compare_charts import Across, Kind, Point, per_step, points, quality
+from ui.figures.compare_charts import Across, Kind, Point, missing, per_step, points, quality
 from ui.figures.compare_figures import figures_data, record, steps_table, table
 from ui.figures.compare_rows import Scene
 from ui.figures.compare_words import LETTERS
@@ -87,6 +87,9 @@ def _quality(shown: Scene, numbers: Sequence[Figures | None], t: Catalog) -> Non
     st.plotly_chart(
         figure, key=f"compare_quality_{across}", config=PLAIN, alt=_said(drawn, across, t)
     )
+    if across == "repeated" and (short := missing(numbers, drawn)):
+        names = t("compare.comma").join(LETTERS[index] for index in short)
+        st.caption(t("compare.quality_missing", names=names))
     with st.expander(t("compare.chart_table"), icon=":material/table:"):
         st.dataframe(_points_table(shown, drawn, across, t), hide_index=True)
 

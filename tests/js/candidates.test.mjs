@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { decimals, zoomWindow } from "../../ui/components/js/candidates_bar.js"
-import { activeStages, cellText, logitText, rowsFor, scaleOf } from "../../ui/components/js/candidates_table.js"
+import { activeStages, cellText, columnsFor, logitText, rowsFor, scaleOf, stagesOf } from "../../ui/components/js/candidates_table.js"
 
 const row = (rank, model, after, more = {}) => ({ rank, model, after, removed: null, chosen: false, ...more })
 const stages = [
@@ -18,6 +18,18 @@ test("a chosen token outside the table gets a row of its own", () => {
 
 test("only stages that change something have a column, in the order applied", () => {
   assert.deepEqual(activeStages(stages).map((s) => [s.name, s.place]), [["top_k", 1], ["top_p", 2]])
+})
+
+test("with more stages than there is room for, one that changes no number has no column", () => {
+  const on = ["repetition_penalty", "no_repeat_ngram", "banned", "top_k", "top_p", "typical_p"]
+    .map((name) => ({ name, on: true }))
+  const rows = [row(1, 0.5, [0.4, 0.4, 0.4, 0.4, 0.6, 0.6]), row(2, 0.3, [0.3, 0.3, 0.3, 0.3, 0.4, 0.4])]
+  const data = { stages: on, rows, others: { 10: row(null, 0.2, [0.3, 0.3, 0.3, 0.3, 0, 0]) } }
+  const { shown, idle } = stagesOf(data, 10)
+  assert.deepEqual(shown.map((s) => s.name), ["repetition_penalty", "top_p", "typical_p"])
+  assert.deepEqual(idle.map((s) => s.name), ["no_repeat_ngram", "banned", "top_k"])
+  const few = activeStages(on.slice(1))
+  assert.deepEqual(columnsFor(few, rows), few)
 })
 
 test("removed tokens have a dash from the stage on that dropped them", () => {

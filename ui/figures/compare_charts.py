@@ -125,6 +125,12 @@ def _one(index: int, text: Text) -> Point | None:
     return Point(index, text.sample, unsure, again)
 
 
+def missing(found: Sequence[Figures | None], drawn: Sequence[Point]) -> list[int]:
+    """Columns with figures that have no place among the points."""
+    there = {point.column for point in drawn if point.sample is None}
+    return [i for i, figures in enumerate(found) if figures is not None and i not in there]
+
+
 def quality(scene: Scene, shown: Sequence[Point], across: Across, t: Catalog) -> go.Figure:
     """Perplexity (how unlikely the text is) against how much it repeats itself."""
     figure = go.Figure()

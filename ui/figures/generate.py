@@ -71,7 +71,7 @@ def stop_sentence(run: Generation, last: str, t: Catalog) -> str:
     return t(f"strip.stop_{run.stop}", limit=run.spec.settings.max_new, token=last)
 
 
-def chain_latex(run: Generation) -> str:
+def chain_latex(run: Generation, t: Catalog) -> str:
     """The chain rule with this run's first factors: numbers only, never the text of a token."""
     each = logs(run)
     shown = [latex_probability(ln) for ln in each]
@@ -81,8 +81,10 @@ def chain_latex(run: Generation) -> str:
     total = sum(each)
     power = r"-\infty" if total == -math.inf else f"{total:.3f}"
     n = len(each)
+    tokens = {1: "x_1", 2: "x_1,x_2"}.get(n, rf"x_1,\dots,x_{{{n}}}")
+    prompt = t("generate.prompt")
     lines = (
-        rf"&P(x_1,\dots,x_{{{n}}}\mid\text{{prompt}})=\prod_{{i=1}}^{{{n}}}p_i",
+        rf"&P({tokens}\mid\text{{{prompt}}})=\prod_{{i=1}}^{{{n}}}p_i",
         rf"&={factors}",
         rf"&=e^{{{power}}}={latex_probability(total)}",
     )

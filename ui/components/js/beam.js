@@ -74,7 +74,7 @@ class Beam {
       : el("div", { class: "scroller", onkeydown: (event) => this.key(event) }, treeNode(data, this.view, hooks))
     root.replaceChildren(
       playerNode(data, this.view, hooks),
-      el("p", { class: "summary", "aria-live": "polite" }, summaryOf(data, this.shown).join(" ")),
+      el("p", { class: "summary", "aria-live": "polite" }, summaryOf(data, this.shown).join(data.strings.sentence_join)),
       el("div", { class: "board" }, this.scroller, this.card),
       legendNode(data), rankingNode(data, this.view, hooks))
     this.tell(this.node)

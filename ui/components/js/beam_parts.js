@@ -103,7 +103,7 @@ export function rankingNode(data, view, hooks) {
         cell(s.card_sum, "number"), cell(s.rank_tokens, "number wide"), cell(s.rank_end, "wide"))),
       el("tbody", {}, data.ranking.map((row) => rankingRow(data, row, view, hooks)))),
     data.greedy && el("p", { class: "greedy-said" }, el("b", { class: "greedy-badge", "aria-hidden": "true" }, "G"),
-      el("span", {}, greedySentence(data), " ", el("span", { class: "dim" }, `${s.greedy}: `), chips(data, data.greedy.tokens))))
+      el("span", {}, greedySentence(data), " ", el("span", { class: "dim" }, s.greedy_tokens, " "), chips(data, data.greedy.tokens))))
 }
 
 // The candidates of one step as a list, where there is no room for a tree.

@@ -1,5 +1,5 @@
 import { el, fmt, themeOf } from "./dom.js"
-import { activeStages, tableNode } from "./candidates_table.js"
+import { activeStages, stagesOf, tableNode } from "./candidates_table.js"
 import { walk } from "./walk.js"
 import { barNode } from "./candidates_bar.js"
 import { diceNode, isReroll } from "./candidates_dice.js"
@@ -69,7 +69,9 @@ class Candidates {
     const size = data.sizes.includes(this.size) ? this.size : data.sizes.at(-1)
     const force = (id) => this.force(id)
     root.removeAttribute("aria-busy")
-    const off = data.stages.filter((x) => x.parameter === null || !x.on).map((x) => x.label)
+    const names = (stages) => stages.map((x) => x.label).join(" · ")
+    const off = names(data.stages.filter((x) => x.parameter === null || !x.on))
+    const idle = names(stagesOf(data, size).idle)
     root.replaceChildren(
       el("section", { class: "box" },
         el("h4", {}, s.bar, el("span", { class: "dim" }, s.bar_help)),
@@ -78,7 +80,8 @@ class Candidates {
         data.dice && diceNode(data, { reroll: () => this.reroll(), seed: (seed) => this.seed(seed) })),
       el("section", { class: "box" },
         el("div", { class: "top" }, el("h4", {}, fmt(s.candidates, { step: data.step + 1 })), this.sizes(size)),
-        el("p", { class: "dim" }, s.hint, off.length ? ` ${fmt(s.off_stages, { names: off.join(" · ") })}` : ""),
+        el("p", { class: "dim" }, s.hint, off && ` ${fmt(s.off_stages, { names: off })}`,
+          idle && ` ${fmt(s.idle_stages, { names: idle })}`),
         tableNode(data, size, force)), this.said)
     if (key) root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true })
     const picks = this.picks()

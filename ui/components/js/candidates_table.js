@@ -12,6 +12,23 @@ export function activeStages(stages) {
   return stages.map((stage, place) => ({ ...stage, place })).filter((stage) => stage.on)
 }
 
+const ROOM = 5
+
+// More stages than there is room for: one that changes no number of the table needs no column.
+export function columnsFor(active, rows) {
+  if (active.length <= ROOM) return active
+  const before = (row, i) => (i > 0 ? cellText(row, active[i - 1]) : percent(row.model))
+  return active.filter((stage, i) => i === active.length - 1
+    || rows.some((row) => cellText(row, stage) !== before(row, i)))
+}
+
+// The columns of a table of the n likeliest, and the stages that are on without one.
+export function stagesOf(data, n) {
+  const active = activeStages(data.stages)
+  const shown = columnsFor(active, [...rowsFor(data.rows, n), data.others[String(n)]].filter(Boolean))
+  return { shown, idle: active.filter((stage) => !shown.includes(stage)) }
+}
+
 // The greatest probability in any bar: the bars' scale.
 export function scaleOf(rows, active) {
   const last = active.at(-1)
@@ -29,7 +46,9 @@ export function logitText(row) {
   return `${row.logit < 0 ? "−" : ""}${Math.abs(row.logit).toFixed(2)}`
 }
 
-const named = (data, name) => data.stages.find((stage) => stage.name === name).label
+// A name that no line ends within.
+const whole = (label) => label.replace("-", "\u2011")
+const named = (data, name) => whole(data.stages.find((stage) => stage.name === name).label)
 
 function bars(row, active, scale, data) {
   const s = data.strings
@@ -83,7 +102,7 @@ function head(active, scale, s) {
     cell(s.id, null, "number wide"), cell(s.logit, null, "number wide"),
     cell(s.model, s.model_help, "number model"),
     active.map((stage, i) => cell(
-      [fmt(s.after, { stage: stage.label.replace("-", "\u2011") }), el("small", {}, ` ${stage.value}`)],
+      [fmt(s.after, { stage: whole(stage.label) }), el("small", {}, ` ${stage.value}`)],
       fmt(s.after_help, { stage: stage.label, value: stage.value, n: stage.survivors.toLocaleString("en"), mass: percent(stage.mass) }),
       i < active.length - 1 ? "number stage" : "number filtered")),
     cell(s.bars, fmt(s.bars_help, { p: percent(scale) }), "graph"))
@@ -91,11 +110,13 @@ function head(active, scale, s) {
 
 // The whole table; `force(id)` is called for a click or Enter on a row.
 export function tableNode(data, n, force) {
-  const active = activeStages(data.stages)
+  const { shown: active } = stagesOf(data, n)
   const rows = rowsFor(data.rows, n)
   const rest = data.others[String(n)]
   const scale = scaleOf([...data.rows, rest], active)
-  return el("table", {}, el("thead", {}, head(active, scale, data.strings)),
+  const table = el("table", { class: active.length >= ROOM ? "many" : null },
+    el("thead", {}, head(active, scale, data.strings)),
     el("tbody", {}, rows.map((row) => line(row, active, scale, data, force)),
       rest && others(rest, active, scale, data)))
+  return el("div", { class: "sideways" }, table)
 }

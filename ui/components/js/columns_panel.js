@@ -4,9 +4,17 @@ import { atStep, number } from "./columns_cells.js"
 
 const token = (label) => el("bdi", { class: "tok", title: label }, label)
 
+const CLOSES = /^[,.;:!?)，。；：、！？）]/
+const JOINED = "\u2060"
+
+// Words after a token: a line must not begin with the sign that closes what stands before it.
+export function wordsAfter(text) {
+  return CLOSES.test(text) ? JOINED + text : text
+}
+
 // Words and tokens in turn, as ui.figures.compare_words makes them.
 export function sentence(parts) {
-  return parts.map(([kind, text]) => (kind === "token" ? token(text) : text))
+  return parts.map(([kind, text], i) => (kind === "token" ? token(text) : i ? wordsAfter(text) : text))
 }
 
 export function nameNode(row) {
