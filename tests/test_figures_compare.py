@@ -97,7 +97,7 @@ GREEDY, DRAWN, BEAM = (parse_column(c) for c in ("greedy", "sample", "beam"))
          "temperature = 0.7 moved the bar under them."),
         (Difference(0, "moved", 1, 0), (DRAWN, DRAWN),
          "Step 1: the same dice (u = 0.250) fell on “moon” here and on “sun” in A, because the bar "
-         "under them is another."),
+         "under them is a different one."),
         (Difference(0, "reordered", 1, 0, "repetition_penalty", 1.2), (GREEDY, GREEDY),
          "Step 1: the repetition penalty = 1.2 put another token on top: “moon” here, “sun” in A."),
         (Difference(0, "other_dice", 1, 0), (DRAWN, DRAWN),

@@ -168,3 +168,16 @@ def test_hostile_and_long_prompts_are_text_and_fit(open_page, page, lang, width)
             box = control.bounding_box()
             assert box["height"] >= 44
             assert box["width"] >= 44
+
+
+def test_the_table_stays_in_its_card_with_every_stage_on(open_page):
+    stages = "t=1.4&k=6&p=0.99&m=0.001&typical=0.99&repeat=1.3&presence=0.5&frequency=0.2&ngram=3"
+    page = open_page(f"/Generate?model=toy&prompt=tell+me&made=3&step=2&lang=en&ban=x&{stages}")
+    box = page.locator(".st-key-candidates .box", has=page.locator("table"))
+    expect(box).to_contain_text("Changing no number here:")
+    # What stands out of a card lies over its neighbour; nothing scrolls, so no other check sees it.
+    assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    assert box.locator("table").evaluate(
+        "(table) => table.parentElement.getBoundingClientRect().right"
+        " <= table.closest('.box').getBoundingClientRect().right"
+    )
