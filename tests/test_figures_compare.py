@@ -1,6 +1,7 @@
 """The data and charts of the Compare page."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -222,6 +223,9 @@ def test_quality_against_diversity():
     assert [(p.column, p.perplexity, p.across) for p in shown_points] == [(0, 1.868, 0.25)]
     figure = quality(found, shown_points, "repeated", EN)
     assert figure.data[0].text == ("A",)
+    assert figure.layout.xaxis.dtick == "D1"
+    wide = [replace(shown_points[0], perplexity=p) for p in (2.0, 200.0)]
+    assert quality(found, wide, "repeated", EN).layout.xaxis.dtick == "D2"
     assert missing([figures(), None], shown_points) == []
     assert missing([figures(), figures(repeated_4grams=None)], shown_points) == [1]
     assert points(found, [figures(), None], "self_bleu") == []

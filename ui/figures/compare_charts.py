@@ -87,6 +87,8 @@ def _dress(figure: go.Figure, height: int) -> go.Figure:
 # ---------------------------------------------------------------- quality against diversity
 
 Across = Literal["repeated", "self_bleu"]
+NARROW: Final = 0.8
+"""Decades of perplexity."""
 
 
 @dataclass(frozen=True)
@@ -167,10 +169,12 @@ def quality(scene: Scene, shown: Sequence[Point], across: Across, t: Catalog) ->
                 hovertemplate=f"{LETTERS[index]}<br>%{{x:.2f}} · %{{y:.1%}}<extra></extra>",
             )
     figure.update_xaxes(title=t("compare.axis_perplexity"), type="log", fixedrange=True)
-    figure.update_xaxes(dtick="D2", tickformat="~g")
     figure.update_yaxes(title=t(f"compare.axis_{across}"), tickformat=".0%", fixedrange=True)
     high = max([0.1, *(p.across for p in shown)])
     figure.update_yaxes(range=[-0.08 * high, 1.25 * high])
     spread = [math.log10(p.perplexity) for p in shown] or [0.0, 1.0]
-    figure.update_xaxes(range=[min(spread) - 0.12, max(spread) + 0.12])
+    low, top = min(spread) - 0.12, max(spread) + 0.12
+    # Over less than a decade 1, 2 and 5 would leave an axis with a single number.
+    each = "D1" if top - low < NARROW else "D2"
+    figure.update_xaxes(range=[low, top], dtick=each, tickformat="~g")
     return _dress(figure, 400)
