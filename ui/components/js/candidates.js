@@ -80,8 +80,8 @@ class Candidates {
         data.dice && diceNode(data, { reroll: () => this.reroll(), seed: (seed) => this.seed(seed) })),
       el("section", { class: "box" },
         el("div", { class: "top" }, el("h4", {}, fmt(s.candidates, { step: data.step + 1 })), this.sizes(size)),
-        el("p", { class: "dim" }, s.hint, off && ` ${fmt(s.off_stages, { names: off })}`,
-          idle && ` ${fmt(s.idle_stages, { names: idle })}`),
+        el("p", { class: "dim" }, s.hint, off && ` ${fmt(s.off_stages, { names: off })}`),
+        idle && el("p", { class: "dim" }, fmt(s.idle_stages, { names: idle })),
         tableNode(data, size, force)), this.said)
     if (key) root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true })
     const picks = this.picks()
