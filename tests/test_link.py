@@ -103,6 +103,8 @@ def places(draw):
         columns=draw(st.lists(lines, max_size=COLUMNS_CAP).map(tuple)),
         samples=draw(st.integers(1, SAMPLES_CAP)),
         dice=draw(st.sampled_from(["", "own"])),
+        reference=draw(st.integers(0, COLUMNS_CAP - 1)),
+        sample=draw(st.integers(0, SAMPLES_CAP - 1)),
         sweep=draw(st.text(max_size=50).map(repair)),
         branches=draw(st.lists(branches, max_size=4, unique=True).map(tuple)),
         draws=draw(
