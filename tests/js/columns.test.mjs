@@ -3,6 +3,7 @@ import test from "node:test"
 
 import { atStep, cellClasses, cellProbability, changedFrom, longest, moveTo, number, spoken, standing, start }
   from "../../ui/components/js/columns_cells.js"
+import { closing } from "../../ui/components/js/columns_panel.js"
 
 const part = (id, p, more = {}) => ({ id, label: `t${id}`, p, after: p, rank: 1, u: null, rule: "greedy", ...more })
 const cell = (step, ...parts) => ({ label: "x", step, special: false, parts })
@@ -70,4 +71,10 @@ test("a reader begins at the first difference", () => {
 test("numbers that are not there are a dash", () => {
   assert.equal(number(null), "–")
   assert.equal(number(0.12345), "0.123")
+})
+
+test("the signs that close a token stay with it", () => {
+  const parts = [["text", "落在"], ["token", "the"], ["text", "；A 取"], ["token", "a"], ["text", "。"], ["token", ","]]
+  assert.deepEqual(parts.map((_, i) => closing(parts, i + 1)), ["", "；", "", "。", "", ""])
+  assert.equal(closing([["text", " with it"]], 0), "")
 })

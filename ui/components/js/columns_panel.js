@@ -4,17 +4,22 @@ import { atStep, number } from "./columns_cells.js"
 
 const token = (label) => el("bdi", { class: "tok", title: label }, label)
 
-const CLOSES = /^[,.;:!?)，。；：、！？）]/
-const JOINED = "\u2060"
+const CLOSES = /^[,.;:!?)，。；：、！？）]+/
 
-// Words after a token: a line must not begin with the sign that closes what stands before it.
-export function wordsAfter(text) {
-  return CLOSES.test(text) ? JOINED + text : text
+// How much of the words after a token closes it: no line may begin with such a sign.
+export function closing(parts, index) {
+  const [kind, text] = parts[index] ?? []
+  return kind === "token" || text === undefined ? "" : text.match(CLOSES)?.[0] ?? ""
 }
 
 // Words and tokens in turn, as ui.figures.compare_words makes them.
 export function sentence(parts) {
-  return parts.map(([kind, text], i) => (kind === "token" ? token(text) : i ? wordsAfter(text) : text))
+  return parts.map(([kind, text], i) => {
+    const before = i && parts[i - 1][0] === "token"
+    if (kind !== "token") return before ? text.slice(closing(parts, i).length) : text
+    const signs = closing(parts, i + 1)
+    return signs ? el("span", { class: "tied" }, token(text), signs) : token(text)
+  })
 }
 
 export function nameNode(row) {
