@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.faults import Fault
-from core.models.catalog import resolve
+from core.models.catalog import resolve, title_of
 from core.settings import RunSpec
 from core.text.compare import prices, reading
 from ui import state, tokenizers
@@ -44,6 +44,7 @@ def compare_tokenizers(context: Context) -> None:
 
 def _row(name: str, spec: RunSpec, t: Catalog) -> Row | None:
     """``None`` for one that has to be fetched first: that is offered below."""
+    title = title_of(name)
     try:
         if tokenizers.missing(name):
             return None
@@ -51,13 +52,13 @@ def _row(name: str, spec: RunSpec, t: Catalog) -> Row | None:
         made = reading(vocabulary, spec.prompt, literal=spec.literal)
     except Fault as fault:
         # (a component shows text, and no Markdown)
-        return Row(name, why=t("fault." + fault.code, **fault.params))
+        return Row(title, why=t("fault." + fault.code, **fault.params))
     if resolve(name).kind == "toy":  # any word is a token to it, known or not
-        return Row(name, made)
+        return Row(title, made)
     try:
-        return Row(name, made, prices(vocabulary, [sentence.text for sentence in sentences()]))
+        return Row(title, made, prices(vocabulary, [sentence.text for sentence in sentences()]))
     except Fault:  # a vocabulary of a few words reads no other language
-        return Row(name, made)
+        return Row(title, made)
 
 
 def _other(t: Catalog) -> None:

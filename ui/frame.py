@@ -17,6 +17,7 @@ import streamlit as st
 
 from core.engine.protocol import Engine
 from core.faults import Fault, NotReady
+from core.models.catalog import title_of
 from core.recorded import RecordedEngine
 from core.trace import Generation, StepTrace
 from ui import link, state
@@ -24,7 +25,7 @@ from ui.components.page_tools import page_tools
 from ui.components.strip import strip
 from ui.context import Context
 from ui.controls import prompt_here, sidebar
-from ui.i18n import Catalog, catalog
+from ui.i18n import Catalog, catalog, plain
 from ui.model_card import waiting
 from ui.offline import no_lookups
 from ui.session import Place
@@ -164,7 +165,7 @@ def _where_from(t: Catalog, engine: Engine) -> str | None:
     name = engine.info.name
     absent = state.store().state(name).status == "absent"
     key = "frame.recorded_absent" if absent else "frame.recorded"
-    return t(key, model=name, date=engine.about["date"])
+    return t(key, model=plain(title_of(name)), date=engine.about["date"])
 
 
 def _lesson(t: Catalog, name: str) -> None:

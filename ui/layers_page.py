@@ -127,13 +127,13 @@ def _sum_sentence(found: Stream, context: Context) -> str:
         start=signed(round(found.start_along, 1) + 0.0, 1),
         attention=_plus(parts.attention_along.sum()),
         feed_forward=_plus(parts.feed_forward_along.sum()),
-        total=f"{found.size[-1]:.1f}",
+        total=f"{found.size[-1]:,.1f}",
     )
     return t("generate.sentence_join").join((checked, along))
 
 
 def _plus(value: float) -> str:
-    return f"{'−' if value < 0 else '+'} {abs(value):.1f}"
+    return f"{'−' if value < 0 else '+'} {abs(value):,.1f}"
 
 
 def show_layer_picker(reading: Reading) -> None:
@@ -218,7 +218,11 @@ def show_walk(reading: Reading) -> None:
         _lines(made.after, len(made.before) + len(made.inside) + 1, context)
     windows = [engine.window(layer) for layer in range(info.layers)]
     whole = totals(engine.anatomy(), info, sizes, windows)
-    counts = {t("layers.total_parameters"): st.column_config.NumberColumn(format="localized")}
+    counts: dict[str, Any] = {
+        t(f"layers.total_{name}"): st.column_config.TextColumn(alignment="right")
+        for name in ("prefill", "step")
+    }
+    counts[t("layers.total_parameters")] = st.column_config.NumberColumn(format="localized")
     table = totals_table(whole, made, t)
     st.dataframe(table, hide_index=True, column_config=counts, key="totals")
     exact = whole.parameters == info.parameters

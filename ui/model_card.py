@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.engine.store import BUSY, ModelState
 from core.faults import Fault
-from core.models.catalog import CATALOGUE, ModelEntry, resolve, terms_text
+from core.models.catalog import CATALOGUE, ModelEntry, resolve, terms_text, title_of
 from ui import state
 from ui.i18n import Catalog, plain
 
@@ -42,8 +42,7 @@ def model_card(t: Catalog) -> None:
 def _title(t: Catalog, name: object) -> str:
     if name == OWN:
         return t("frame.model_own")
-    entry = CATALOGUE.get(str(name))
-    return entry.title if entry else str(name)
+    return title_of(str(name))
 
 
 def _picked() -> None:

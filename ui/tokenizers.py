@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.bpe import Rules, rules_of
-from core.models.catalog import CATALOGUE, resolve, state_on_disk
+from core.models.catalog import CATALOGUE, TINY, resolve, state_on_disk
 from core.models.tokenizer import fetch_tokenizer, tokenizer_folder
 from core.text.opened import open_vocabulary
 from core.tokens import Vocabulary
@@ -35,13 +35,17 @@ def rules(model: str, _vocabulary: Vocabulary) -> Rules:
 
 
 def at_hand(model: str, other: str) -> list[str]:
-    """Names of the tokenizers to compare: the current model's first, then those on the disk."""
+    """Names of the tokenizers to compare: the current model's first, then those on the disk.
+
+    The tiny one splits nearly every letter, so its bars would dwarf those of real tokenizers: it
+    is offered only where there is no other.
+    """
     ready = [
         entry.name
         for entry in CATALOGUE.values()
-        if entry.kind != "toy" and state_on_disk(entry) == "ready"
+        if not entry.light and state_on_disk(entry) == "ready"
     ]
-    return list(dict.fromkeys(name for name in (model, other, *ready) if name))
+    return list(dict.fromkeys(name for name in (model, other, *(ready or [TINY.name])) if name))
 
 
 def missing(name: str) -> bool:

@@ -150,6 +150,12 @@ CATALOGUE: Final = {entry.name: entry for entry in (SMOLLM2, GEMMA3, TINY, TOY)}
 """The models that come with the project, in the order in which they are offered."""
 
 
+def title_of(name: str) -> str:
+    """What readers are told a model is called; one that is not listed goes by its name."""
+    entry = CATALOGUE.get(name)
+    return entry.title if entry else name
+
+
 def resolve(name: str, *, local: bool = True) -> ModelEntry:
     """The model of that name: of the catalogue, ``toy:FILE``, a folder, or a hub id.
 

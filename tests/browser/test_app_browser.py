@@ -158,6 +158,15 @@ def test_a_projector_shows_the_three_stages_side_by_side_and_cuts_nothing(
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_phone_cuts_nothing_either(page, ready, lang):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/?lang={lang}")
+    expect(page.locator(CHIPS).first).to_be_visible(timeout=READY)
+    ready(page)
+    assert page.evaluate(CUT)["cut"] == []
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("query", ["", "&t=0"])
 def test_an_old_projector_shows_the_whole_way_and_the_loop_without_scrolling(
     page, ready, query, lang

@@ -210,6 +210,22 @@ def test_the_axes_name_the_last_token_and_cut_no_name(page, ready, width):
     assert plot(page).evaluate(CUT) == []
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_phone_shows_the_weights_of_a_row_whole(page, ready, smollm2, lang):
+    page.set_viewport_size({"width": 390, "height": 844})
+    # Long names, a score below zero and the masked row: the widest that a row can be.
+    text = "Everything considered, international representatives nevertheless acknowledged it"
+    page.goto(f"/Attention?lang={lang}&layer=20&head=3&at=6&key=3&prompt={text}")
+    table = page.locator("table.softmax")
+    table.wait_for(timeout=120_000)
+    ready(page)
+    assert "−∞" in table.inner_text()
+    assert sideways(page) == []
+    edges = "n => [n, n.closest('.step')].map((box) => box.getBoundingClientRect().right)"
+    own, frame = table.evaluate(edges)
+    assert own <= frame
+
+
 def test_hostile_tokens_are_text(page, ready):
     prompt = (
         "%3Cb%3Ebold%3C%2Fb%3E%20%24x%24%0A%0A%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E " + "a" * 300

@@ -92,6 +92,7 @@ test("numbers for people", () => {
   assert.equal(j.thousands(49152), "49,152")
   assert.equal(j.thousands(7), "7")
   assert.equal(j.signed(-0.25, 1), "−0.3")
+  assert.equal(j.signed(-0.03, 1), "0.0")
   assert.equal(j.changed(0.284), "28 %")
   assert.equal(j.changed(0.004), "0.4 %")
   assert.equal(j.changed(172.24), "× 172")

@@ -3,7 +3,7 @@ import { test } from "node:test"
 
 import {
   rotationAngle, rotationBands, rotationDot, rotationMembers, rotationMove, rotationPair, rotationPoint,
-  rotationRanges, rotationTerms, rotationTurn, rotationWave, rotationWhole,
+  rotationRanges, rotationTerms, rotationTicks, rotationTurn, rotationWave, rotationWhole,
 } from "../../ui/components/js/rotation_math.js"
 
 const near = (a, b, tolerance = 1e-9) => assert.ok(Math.abs(a - b) <= tolerance, `${a} is not ${b}`)
@@ -68,4 +68,10 @@ test("the ranges hold the text and end with the context", () => {
   assert.deepEqual(rotationRanges(500, 512), [512])
   assert.deepEqual(rotationRanges(5, 32), [32])
   assert.deepEqual(rotationRanges(3000, 8192), [4096, 8192])
+})
+
+test("distances are named at round numbers, and at the end", () => {
+  assert.deepEqual(rotationTicks(63), [0, 16, 32, 48, 63])
+  assert.deepEqual(rotationTicks(8191), [0, 2048, 4096, 6144, 8191])
+  assert.deepEqual(rotationTicks(1), [0, 1])
 })

@@ -34,7 +34,7 @@ def test_before_the_model_is_ready_a_stored_real_run_is_shown_and_labelled(monke
     loading = ModelState("loading", 0.3, "load")
     monkeypatch.setattr(type(store()), "state", lambda self, name: loading)
     at = open_app(ready=False, lang="en")
-    assert "stored real run of smollm2-135m, recorded on 20" in words(at)
+    assert "stored real run of SmolLM2 135M Instruct, recorded on 20" in words(at)
     assert data_of(at, "strip")["chips"][-1]["label"] == "␣Paris"
     assert data_of(at, "journey")["recorded"] is True
     # A question that was not recorded waits, and says so.

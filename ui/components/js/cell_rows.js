@@ -26,7 +26,7 @@ export function softmaxTable(data, all, open) {
   el("td", { class: "name" }, el("button", { type: "button", class: "quiet", onclick: () => open(position) },
     el("small", {}, position), " ", el("bdi", {}, data.tokens[position].label))),
   el("td", { class: "num" }, dot === null ? "–" : numberText(dot)),
-  el("td", { class: "num" }, score === null ? `−∞ (${why(position)})` : numberText(score)),
+  el("td", { class: "num" }, score === null ? ["−∞ ", el("small", {}, why(position))] : numberText(score)),
   el("td", { class: "num" }, score === null ? "0" : numberText(raised)),
   el("td", { class: "num strong" }, weightText(weight), el("i", { class: "bar", style: { width: `${100 * weight}%` } })),
   el("td", { class: "num" }, weightText(captured)))

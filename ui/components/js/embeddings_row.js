@@ -95,5 +95,5 @@ export function rowNeighbours(data) {
       el("td", { class: "num dim" }, near.id),
       el("td", { class: "bar-cell" },
         el("span", { class: "value" }, heatNumber(near.cosine, 3)),
-        el("span", { class: "bar", style: { width: `${Math.max(0, Math.min(1, near.cosine / Math.max(best, 1e-6))) * 55}%` } }))))))
+        el("span", { class: "bar", style: { width: `calc(${Math.max(0, Math.min(1, near.cosine / Math.max(best, 1e-6))) * 100}% * var(--longest, 0.55))` } }))))))
 }

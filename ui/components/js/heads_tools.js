@@ -52,5 +52,5 @@ export function legendNodes({ data, theme, grid }) {
     el("span", { class: "ramp-legend" }, "0 ", el("i", { style: { background: `linear-gradient(to right, ${stops.join(", ")})` } }), " 1"),
     ` ${s.grid_scale}`, data.pool > 1 ? `${s.sentence_join}${fmt(s.grid_pooled, { n: data.pool })}` : "",
     data.closed.length ? `${s.sentence_join}${s.grid_closed}` : "",
-    shared > 1 ? `${s.sentence_join}${fmt(s.grid_shared, { n: shared, groups: data.kv_heads })}` : ""]
+    shared > 1 ? `${s.sentence_join}${fmt(data.kv_heads > 1 ? s.grid_shared : s.grid_shared_one, { n: shared, groups: data.kv_heads })}` : ""]
 }

@@ -194,6 +194,6 @@ function drawText(data) {
   const u = d.u === null ? "" : d.u.toFixed(digits)
   if (d.rule === "sample") return rich(s.falls, { u, token, ...range })
   const forced = rich(s.forced, { token })
-  if (d.would !== null) forced.push(" ", ...rich(s.forced_dice, { u, token: tok(d.would) }))
+  if (d.would !== null) forced.push(s.sentence_join, ...rich(s.forced_dice, { u, token: tok(d.would) }))
   return forced
 }

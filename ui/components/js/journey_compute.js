@@ -52,7 +52,7 @@ function sentence(data, ui, stack) {
   }
   if (reader > 0 && links[0]?.weight >= SINK) {
     const first = tok(data.lanes[0].label)
-    out.push(" ", ...rich(s.sink, { p: percent(links[0].weight), first }))
+    out.push(s.sentence_join, ...rich(s.sink, { p: percent(links[0].weight), first }))
   }
   if (!ui.isAutomatic()) out.push(" ", backLink(s, ui))
   return out
@@ -118,6 +118,6 @@ function rising(data) {
   }
   const low = Math.max(...data.lens.chosen) < 0.01
   const parts = low ? rich(s.rise_low, hole) : rich(s.rise, hole)
-  if (!low && r.since !== null && r.since !== r.layer) parts.push(" ", ...rich(s.rise_since, hole))
+  if (!low && r.since !== null && r.since !== r.layer) parts.push(s.sentence_join, ...rich(s.rise_since, hole))
   return el("p", { class: "rise" }, parts)
 }

@@ -108,7 +108,8 @@ export function thousands(n) {
 
 // A signed number with a real minus.
 export function signed(value, digits) {
-  return value.toFixed(digits).replace("-", "−")
+  const text = value.toFixed(digits)
+  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−")
 }
 
 // The size of a change for people: 0.3 %, 28 %, × 172.

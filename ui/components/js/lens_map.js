@@ -66,6 +66,7 @@ class LensMap {
     this.panel = el("aside", { class: "panel", "aria-label": s.cell_title })
     this.scroller = el("div", { class: "scroller" }, this.canvas)
     root.dataset.side = side ? "yes" : "no"
+    root.style.setProperty("--map", `${this.grid.width + 34}px`)
     const pager = this.pager()
     root.replaceChildren(
       this.chooser(),

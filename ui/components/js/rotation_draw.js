@@ -1,6 +1,6 @@
 // The pictures of the rotation: the dial of one pair, the curves over the distance, the wavelengths.
 import { el, fmt, svg } from "./dom.js"
-import { rotationAngle, rotationBands, rotationPair, rotationPoint, rotationTurn, rotationWave, rotationWhole } from "./rotation_math.js"
+import { rotationAngle, rotationBands, rotationPair, rotationPoint, rotationTicks, rotationTurn, rotationWave, rotationWhole } from "./rotation_math.js"
 
 const DIAL = 320
 const DIAL_R = 128
@@ -95,8 +95,8 @@ export function curve(kind, view, width, f, pick) {
   svg("line", { class: "zero", x1: pad.left, x2: width - pad.right, y1: y(base), y2: y(base), "stroke-dasharray": base === 0 ? null : "3 4" }),
   [...new Set([low, base, high])].map((v) => Math.abs(y(v) - y(base)) > 11 || v === base
     ? svg("text", { class: "tick", x: pad.left - 6, y: y(v) + 4, "text-anchor": "end" }, dialNumber(v, Math.abs(high - low) < 2 ? 2 : 1)) : ""),
-  [0, last / 4, last / 2, (3 * last) / 4, last].map((d) => svg("text", {
-    class: "tick", x: x(Math.round(d)), y: CURVE_H + 17, "text-anchor": d === 0 ? "start" : d === last ? "end" : "middle" }, Math.round(d))),
+  rotationTicks(last).map((d) => svg("text", {
+    class: "tick", x: x(d), y: CURVE_H + 17, "text-anchor": d === 0 ? "start" : d === last ? "end" : "middle" }, d)),
   svg("path", { class: `area ${kind}`, d: area }), svg("path", { class: `line ${kind}`, d: line }),
   real === null || real > last ? "" : svg("path", { class: "real", d: `M${x(real)} ${CURVE_H}l-5 8h10z` }, svg("title", {}, words.real)),
   hair, dot)

@@ -98,6 +98,12 @@ export function rotationMove(places, which, value, last) {
 }
 
 // How far the sliders go: enough for the text, or as far as the reader wants.
+// Distances named below a curve that ends at `last`: quarters of a round number, and the end.
+export function rotationTicks(last) {
+  const quarter = Math.round((last + 1) / 4)
+  return [...new Set([0, quarter, 2 * quarter, 3 * quarter].filter((tick) => tick < last)), last]
+}
+
 export function rotationRanges(read, context) {
   const near = Math.max(64, 2 ** Math.ceil(Math.log2(Math.max(2, read))))
   const all = [near, 1024, context].filter((n) => n >= read && n <= Math.max(context, read))
