@@ -223,7 +223,8 @@ def test_quality_against_diversity():
     assert [(p.column, p.perplexity, p.across) for p in shown_points] == [(0, 1.868, 0.25)]
     figure = quality(found, shown_points, "repeated", EN)
     assert figure.data[0].text == ("A",)
-    assert figure.layout.xaxis.dtick == "D1"
+    low, top = figure.layout.xaxis.range
+    assert (figure.layout.xaxis.dtick, round(top - low, 9)) == ("D1", 0.6)
     wide = [replace(shown_points[0], perplexity=p) for p in (2.0, 200.0)]
     assert quality(found, wide, "repeated", EN).layout.xaxis.dtick == "D2"
     assert missing([figures(), None], shown_points) == []

@@ -87,8 +87,11 @@ def _dress(figure: go.Figure, height: int) -> go.Figure:
 # ---------------------------------------------------------------- quality against diversity
 
 Across = Literal["repeated", "self_bleu"]
+DECADES: Final = 0.6
+"""Decades of perplexity that the chart spans at least: enough for several numbers."""
 NARROW: Final = 0.8
-"""Decades of perplexity."""
+PLACES: Final = ("top left", "top right", "bottom left", "bottom right")
+"""Of the letters about their marks, in turn: strategies often stand close together."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ def quality(scene: Scene, shown: Sequence[Point], across: Across, t: Catalog) ->
                 y=[p.across for p in whole],
                 mode="markers+text",
                 text=[LETTERS[index]],
-                textposition="top center",
+                textposition=PLACES[index % len(PLACES)],
                 textfont={"size": 15},
                 marker={
                     "symbol": SYMBOLS[index],
@@ -173,7 +176,8 @@ def quality(scene: Scene, shown: Sequence[Point], across: Across, t: Catalog) ->
     high = max([0.1, *(p.across for p in shown)])
     figure.update_yaxes(range=[-0.08 * high, 1.25 * high])
     spread = [math.log10(p.perplexity) for p in shown] or [0.0, 1.0]
-    low, top = min(spread) - 0.12, max(spread) + 0.12
+    room = max(0.12, (DECADES - max(spread) + min(spread)) / 2)
+    low, top = min(spread) - room, max(spread) + room
     # Over less than a decade 1, 2 and 5 would leave an axis with a single number.
     each = "D1" if top - low < NARROW else "D2"
     figure.update_xaxes(range=[low, top], dtick=each, tickformat="~g")
