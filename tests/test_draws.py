@@ -152,3 +152,9 @@ def test_the_statistic_of_true_dice_is_spread_as_it_should_be():
         made = draws(choice, seed=11, step=step, count=100)
         small += (chi_square(made.counts, made.probabilities).p or 1) < 0.1
     assert abs(small - 40) < 24
+
+
+def test_five_expected_draws_are_enough_for_a_cell():
+    found = chi_square([4, 6, 90], [0.05, 0.05, 0.9])
+    assert (found.cells, found.pooled) == (3, 0)
+    assert found.statistic == pytest.approx(1 / 5 + 1 / 5)
