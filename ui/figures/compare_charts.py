@@ -90,8 +90,9 @@ Across = Literal["repeated", "self_bleu"]
 DECADES: Final = 0.6
 """Decades of perplexity that the chart spans at least: enough for several numbers."""
 NARROW: Final = 0.8
-PLACES: Final = ("top left", "top right", "bottom left", "bottom right")
-"""Of the letters about their marks, in turn: strategies often stand close together."""
+PLACES: Final = ("top left", "top right", "middle left", "middle right")
+"""Of the letters about their marks, in turn: strategies often stand close together. Not below:
+there the axis cuts them."""
 
 
 @dataclass(frozen=True)
