@@ -54,7 +54,7 @@ def switched_off(scene: Scene) -> None:
 
 
 def _texts(scene: Scene, edit: Edit) -> Texts | None:
-    """Both continuations, made at the press of a button; any other click stops them."""
+    """Both continuations, made at the press of a button."""
     t, settings = scene.context.t, scene.context.spec.settings
     steps = st.session_state.get("attention_steps", STEPS[0])
     key = (scene.context.spec.model, scene.ids, scene.prompt_length, edit, settings, steps)
@@ -64,14 +64,12 @@ def _texts(scene: Scene, edit: Edit) -> Texts | None:
             required=True,
         )  # fmt: skip
         go = st.button(t("attention.texts_go"), key="attention_go", icon=":material/play_arrow:")
-        slot = st.empty()
     kept = st.session_state.get(_TEXTS, (None, None))
     if kept[0] == key and not go:
         found: Texts = kept[1]
         return found
     if not go:
         return None
-    slot.button(t("attention.texts_stop"), key="attention_stop", icon=":material/stop:")
     bar = st.progress(0.0, text=t("attention.texts_busy", n=0, steps=2 * steps))
     made: list[tuple[int, ...]] = []
     for one in (Edit(), edit):
@@ -82,7 +80,6 @@ def _texts(scene: Scene, edit: Edit) -> Texts | None:
             bar.progress(done / (2 * steps), t("attention.texts_busy", n=done, steps=2 * steps))
         made.append(tuple(tokens))
     bar.empty()
-    slot.empty()
     st.session_state[_TEXTS] = (key, Texts(*made))
     return Texts(*made)
 
