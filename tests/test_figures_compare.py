@@ -227,6 +227,10 @@ def test_quality_against_diversity():
     assert (figure.layout.xaxis.dtick, round(top - low, 9)) == ("D1", 0.6)
     wide = [replace(shown_points[0], perplexity=p) for p in (2.0, 200.0)]
     assert quality(found, wide, "repeated", EN).layout.xaxis.dtick == "D2"
+    pair = [replace(shown_points[0], column=i, perplexity=p) for i, p in enumerate((7.8, 7.5))]
+    both = quality(found, pair, "repeated", EN).data
+    assert [trace.textposition for trace in both] == ["top right", "top left"]
+    assert figure.data[0].textposition == "top center"
     assert missing([figures(), None], shown_points) == []
     assert missing([figures(), figures(repeated_4grams=None)], shown_points) == [1]
     assert points(found, [figures(), None], "self_bleu") == []

@@ -90,9 +90,8 @@ Across = Literal["repeated", "self_bleu"]
 DECADES: Final = 0.6
 """Decades of perplexity that the chart spans at least: enough for several numbers."""
 NARROW: Final = 0.8
-PLACES: Final = ("top left", "top right", "middle left", "middle right")
-"""Of the letters about their marks, in turn: strategies often stand close together. Not below:
-there the axis cuts them."""
+CLOSE: Final = 0.07
+"""Decades between marks whose letters would lie over each other."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +136,20 @@ def missing(found: Sequence[Figures | None], drawn: Sequence[Point]) -> list[int
     return [i for i, figures in enumerate(found) if figures is not None and i not in there]
 
 
+def _aside(point: Point, shown: Sequence[Point]) -> str:
+    """Where the letter of a mark goes: away from the one neighbour that stands close to it."""
+    here = (math.log10(point.perplexity), point.column)
+    others = [
+        (math.log10(p.perplexity), p.column)
+        for p in shown
+        if p.sample is None and p.column != point.column
+    ]
+    close = [other > here for other in others if abs(other[0] - here[0]) < CLOSE]
+    if not close or len(set(close)) > 1:
+        return "top center"
+    return "top left" if close[0] else "top right"
+
+
 def quality(scene: Scene, shown: Sequence[Point], across: Across, t: Catalog) -> go.Figure:
     """Perplexity (how unlikely the text is) against how much it repeats itself."""
     figure = go.Figure()
@@ -161,7 +174,7 @@ def quality(scene: Scene, shown: Sequence[Point], across: Across, t: Catalog) ->
                 y=[p.across for p in whole],
                 mode="markers+text",
                 text=[LETTERS[index]],
-                textposition=PLACES[index % len(PLACES)],
+                textposition=_aside(whole[0], shown),
                 textfont={"size": 15},
                 marker={
                     "symbol": SYMBOLS[index],
