@@ -151,7 +151,8 @@ def watch(context: BrowserContext, wrong: list[str]) -> None:
 
 SIDEWAYS = """() => {
   const rooms = [document.scrollingElement,
-    ...document.querySelectorAll("[data-testid=stMain], [data-testid=stSidebarContent]")]
+    ...document.querySelectorAll("[data-testid=stAppViewContainer], [data-testid=stMain]"),
+    ...document.querySelectorAll("[data-testid=stSidebarContent]")]
   const inside = function* (node) {
     for (const child of node.children) {
       yield child

@@ -55,7 +55,11 @@ def _token(reading: Reading) -> str:
 
 def _table(context: Context, frame: Any, key: str) -> None:
     with st.expander(context.t("layers.as_table"), icon=":material/table:", key=f"{key}_table"):
-        st.dataframe(frame, hide_index=True, key=key)
+        # A probability of 1e-18 must not fill its column with zeros.
+        short = st.column_config.NumberColumn(format="%.6g")
+        numbers = frame.select_dtypes("floating").columns
+        config = dict.fromkeys(map(str, numbers), short)
+        st.dataframe(frame, hide_index=True, column_config=config, key=key)
 
 
 def show_map(reading: Reading) -> None:
