@@ -33,6 +33,8 @@ LINES = [
         "sample,banned= x,banned=a%2Cb%0Ac%25".replace("= x", "=%20x"),
         Column(Settings(banned=(" x", "a,b\nc%"))),
     ),
+    ("sample,banned=off", Column(Settings(banned=("off",)))),
+    ("sample,pattern=off", Column(Settings(pattern="off"))),
     ("greedy,pattern=[a-z]{1%2C3}=\\d", Column(Settings("greedy", pattern=r"[a-z]{1,3}=\d"))),
     ("sample,roll=2:1,force=0:7+3:9", Column(Settings(rolls=((2, 1),), forced=((0, 7), (3, 9))))),
 ]
@@ -138,6 +140,7 @@ BAD = [
     ("sample,top_k=2.5", "top-k must be a whole number, but it is '2.5'"),
     ("sample,order=heat", "The order of the filters is 'heat', but"),
     ("sample,force=x", "A forced choice is written STEP:ID"),
+    ("sample,force=0:" + "9" * 5000, "A forced choice is written STEP:ID"),
     ("sample,roll=0:-3", "A step whose dice are thrown again is written STEP:COUNT"),
     ("beam,stop=soon", "The stopping rule 'soon' is not known; choose one of: full, best."),
     ("beam,kind=wild", "The kind of beam search 'wild' is not known"),
