@@ -43,7 +43,7 @@ lint: dev  ## ruff and mypy
 look: dev system  ## a picture of every page, language, theme and width, in .look/
 	$(PY) -m tools.look $(PAGES)
 
-bench: dev  ## side-by-side measurements
+bench: dev models  ## side-by-side measurements
 	$(PY) -m bench.step
 	$(PY) -m bench.batch
 	$(PY) -m bench.beams --prompts 2 --widths 4

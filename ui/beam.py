@@ -2,7 +2,7 @@
 
 A search is kept with the rules of its first reader. Which beams live does not depend on the
 length penalty, the stopping rule or n-best, so for others of these it is played again
-(``core.decode.replay``) instead of run.
+(``core.decode.beam_replay``) instead of run.
 """
 
 from __future__ import annotations

@@ -165,9 +165,11 @@ def settings(t: Catalog) -> None:
         cells = st.columns([2, 2, 3, 4], gap="medium", vertical_alignment="bottom")
         cells[0].number_input(
             t("beam_search.nbest"),
-            0,
+            1,
             min(view.beams, MOST_BEAMS),
-            key=show("beam_nbest", min(view.nbest, view.beams, MOST_BEAMS)),
+            value=None,
+            key=show("beam_nbest", min(view.nbest, view.beams, MOST_BEAMS) or None),
+            placeholder=t("beam_search.nbest_all"),
             help=t("beam_search.nbest_help"),
             on_change=_look("beam_nbest", "nbest", lambda n: n or 0),
         )

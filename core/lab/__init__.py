@@ -1,1 +1,1 @@
-"""What can be done to a model to make it smaller or faster, done and measured."""
+"""What makes a model smaller or faster, as arithmetic on plain arrays and numbers."""

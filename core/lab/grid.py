@@ -1,7 +1,6 @@
 """Rounding weights to a grid: round-to-nearest quantization, any bits, any grouping.
 
-This is the arithmetic itself, on plain arrays, so that each number can be checked by hand;
-``core.lab.quantize`` applies it to a model.
+This is the arithmetic itself, on plain arrays, so that each number can be checked by hand.
 """
 
 from __future__ import annotations
