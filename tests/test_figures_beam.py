@@ -297,6 +297,7 @@ def test_a_table_survives_the_link_and_the_editor():
         ("[1, 2]", "toy_parts"),
         ('{"vocab": ["a"], "next": {"": [0.5]}}', "toy_row_sum"),
         ('{"vocab": ["a", "a"], "next": {"": [1]}}', "toy_vocab"),
+        ('{"vocab": ["\\ud800"], "next": {"": [1]}}', "toy_vocab"),
         ('{"vocab": ["a"], "next": {"b": [1]}}', "toy_history"),
         ('{"vocab": ["a"], "next": {"": [1, 0]}}', "toy_row_length"),
         ('{"vocab": ["a"], "end": ["z"], "next": {"": [1]}}', "toy_end"),

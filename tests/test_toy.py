@@ -195,6 +195,10 @@ def test_a_file_is_read(tmp_path):
     [
         ({"vocab": None}, '"vocab" must be a list of different words'),
         ({"vocab": ["a", "a"]}, '"vocab" must be a list of different words'),
+        (
+            {"vocab": ["a", "\ud800"]},
+            '"vocab" must be a list of different words without spaces or br',
+        ),
         ({"vocab": ["a", "b c"]}, "words without spaces"),
         ({"vocab": []}, "different words"),
         ({"end": ["c"]}, r'"end" must be a list of words of the vocabulary, but it is \[\'c\'\]'),

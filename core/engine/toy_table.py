@@ -19,6 +19,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from core.faults import Fault
+from core.text.reader import repair
 
 DEFAULT: Final = Path(__file__).with_name("toy_default.json")
 FALLBACK: Final = "*"
@@ -90,10 +91,15 @@ def parse_table(content: Any) -> ToyTable:
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    good = isinstance(value, list) and all(isinstance(w, str) and w.split() == [w] for w in value)
+    good = isinstance(value, list) and all(isinstance(w, str) and _is_word(w) for w in value)
     if not good or not value or len(set(value)) < len(value):
         raise Fault("toy_vocab")
     return tuple(value)
+
+
+def _is_word(text: str) -> bool:
+    """JSON can spell half a surrogate pair (``\\ud800``), which is no text and has no bytes."""
+    return text.split() == [text] and repair(text) == text
 
 
 def _row(history: str, values: Any, size: int) -> Float[np.ndarray, " vocabulary"]:
