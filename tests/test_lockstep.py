@@ -483,3 +483,12 @@ def test_a_stopped_comparison_has_whole_texts(lines, turn):
         for text in written.texts:
             assert text.stop is not None
             assert len(text.ids) <= turn
+
+
+def test_while_a_search_runs_the_likeliest_live_text_is_in_view():
+    found = next(iter(compare({"toy": toy()}, ask("beam,beams=3", max_new=3))))
+    (written,) = found.columns
+    live = [written.search.steps[0].candidates[place] for place in written.search.steps[0].live]
+    assert len(live) == 3
+    assert written.texts[0].stop is None
+    assert written.texts[0].ids == (max(live, key=lambda c: c.logprob).token,)
