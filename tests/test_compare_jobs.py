@@ -102,6 +102,8 @@ def test_paused_jobs_hold_up_nobody(monkeypatch):
     jobs, left = Jobs(), [Script(3) for _ in range(compare_jobs.AT_ONCE)]
     for index, script in enumerate(left):
         jobs.start(index, script, "a")
+    time.sleep(0.1)  # longer than their reader is waited for: none begins a second turn
+    for script in left:
         script.go.release()
     until(lambda: all(script.made == 1 for script in left))
     other = Script(1)
