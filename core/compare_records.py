@@ -24,6 +24,8 @@ class Column:
     settings: Settings | BeamSettings
     model: str | None = None
     """``None``: the model of the comparison."""
+    seeded: bool = False
+    """Whether the seed is meant even where it is 0; another one always is."""
 
 
 @dataclass(frozen=True)

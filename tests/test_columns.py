@@ -15,6 +15,8 @@ LINES = [
     ("greedy", Column(Settings(strategy="greedy"))),
     ("sample", Column(Settings())),
     ("sample,top_p=0.9,seed=1", Column(Settings(top_p=0.9, seed=1))),
+    ("sample,seed=0", Column(Settings(), seeded=True)),
+    ("beam,kind=sampled,seed=0", Column(BeamSettings(kind="sampled"), seeded=True)),
     ("beam", Column(BeamSettings())),
     (
         "beam,beams=8,length_penalty=-0.5,stop=full,nbest=2",

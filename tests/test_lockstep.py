@@ -168,6 +168,10 @@ def test_seeds():
     drawn = ask("beam,kind=sampled,seed=2", "sample,seed=6", "beam,seed=9", samples=3)
     assert [seed_of(drawn, i) for i in range(3)] == [2, 6, 9]
     assert [texts_of(drawn, i) for i in range(3)] == [1, 3, 1]
+    nought = ask("sample", "sample,seed=0", "sample,seed=3", "sample,seed=0")
+    assert [seed_of(nought, i) for i in range(4)] == [0, 0, 3, 0]
+    later = ask("sample", "sample,seed=3", "sample,seed=0")
+    assert [seed_of(later, i) for i in range(3)] == [3, 3, 0]
     own = replace(same, dice="own")
     assert [seed_of(own, i) for i in range(5)] == [0, 0, 6, 0, 8]
     twins = ask("sample,seed=3", "sample,seed=3", "sample,seed=3", dice="own", samples=4)

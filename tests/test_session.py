@@ -235,7 +235,14 @@ def test_compared_branches_of_different_seeds_keep_their_own_dice():
     here = act(place(seed=3), {"do": "keep"}, None)
     here = act(here, {"do": "seed", "seed": "4"}, None)
     compared = act(here, {"do": "compare", "branches": [0]}, None).view
-    assert (compared.columns, compared.dice) == (("sample,seed=4", "sample,seed=3"), "own")
+    assert (compared.columns, compared.dice) == (("sample,seed=4", "sample,seed=3"), "")
+
+
+def test_a_seed_of_0_is_kept_beside_others():
+    here = act(place(seed=0), {"do": "keep"}, None)
+    here = act(here, {"do": "seed", "seed": "4"}, None)
+    compared = act(here, {"do": "compare", "branches": [0]}, None).view
+    assert (compared.columns, compared.dice) == (("sample,seed=4", "sample,seed=0"), "")
 
 
 def test_restart_keeps_the_settings_and_drops_what_was_forced():

@@ -163,11 +163,11 @@ class Place:
         settings = self.spec.settings
         branches = read(self.view.branches)
         paths = [settings, *(branches[i].settings(settings) for i in indices)]
-        columns = tuple(dict.fromkeys(spell(Column(path)) for path in paths))[:COLUMNS_CAP]
-        # Paths of different seeds keep their own dice, or they would not be these paths.
-        seeds = {path.seed for path in paths}
-        dice = "own" if len(seeds) == len(columns) > 1 else ""
-        return replace(self, view=replace(self.view, columns=columns, samples=1, dice=dice))
+        # Paths of different seeds keep them, a 0 as well, or they would not be these paths.
+        mixed = len({path.seed for path in paths}) > 1
+        lines = (spell(Column(path, seeded=mixed and path.seed == 0)) for path in paths)
+        columns = tuple(dict.fromkeys(lines))[:COLUMNS_CAP]
+        return replace(self, view=replace(self.view, columns=columns, samples=1, dice=""))
 
     def _with(self, branches: tuple[str, ...]) -> Place:
         return replace(self, view=replace(self.view, branches=branches))

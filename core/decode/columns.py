@@ -177,9 +177,10 @@ def parse_column(text: str) -> Column:
     model = given.pop(MODEL, None)
     table = BEAM_KEYS if name == BEAM else SAMPLE_KEYS
     fields = {table[key].field: value for key, value in given.items() if value is not None}
+    seeded = fields.get("seed") == 0
     if name == BEAM:
-        return Column(BeamSettings(**fields), model)
-    return Column(Settings(strategy=cast(Strategy, name), **fields), model)
+        return Column(BeamSettings(**fields), model, seeded)
+    return Column(Settings(strategy=cast(Strategy, name), **fields), model, seeded)
 
 
 def _read(name: str, parts: list[str]) -> Iterator[tuple[str, Any]]:
@@ -215,7 +216,7 @@ def spell(column: Column) -> str:
     parts = [name_of(column)]
     for key, (field, _, write) in (BEAM_KEYS if beam else SAMPLE_KEYS).items():
         value = getattr(settings, field)
-        if value == getattr(usual, field):
+        if value == getattr(usual, field) and not (field == "seed" and column.seeded):
             continue
         values = value if key == BANNED else (value,)
         parts += [f"{key}={_escape(write(one))}" for one in values]

@@ -6,7 +6,7 @@ sampling columns whose filters leave the same tokens write the same text, to the
 
 Dice. ``seed_of`` is the seed of each text. With the dice "same", a column that throws dice
 (sampled beams, too) and names no seed has that of the first one that does, and 0 if none does;
-one that names a seed, any but 0, keeps it, since it was asked for. With "own", a column keeps
+one that names a seed keeps it, since it was asked for. With "own", a column keeps
 its seed unless one before it has the same, and then gets one derived from it. The first sample
 has that seed itself, so it is what Generate writes with it; the others have derived ones.
 """
@@ -104,7 +104,8 @@ def seed_of(question: Question, column: int, sample: int = 0) -> int:
     if column not in dice:
         return seed
     if question.dice == "same":
-        seed = seed or shared_seed(question.columns)
+        asked = question.columns
+        seed = seed if names_seed(asked[column]) else shared_seed(asked)
     else:
         before = sum(own[i] == seed for i in dice if i < column)
         seed = _derived(seed, "column", before) if before else seed
@@ -113,8 +114,12 @@ def seed_of(question: Question, column: int, sample: int = 0) -> int:
 
 def shared_seed(columns: Iterable[Column]) -> int:
     """The seed of all columns that name none: the first named one, or 0."""
-    seeds = (column.settings.seed for column in columns if throws(column.settings))
-    return next((seed for seed in seeds if seed), 0)
+    return next((c.settings.seed for c in columns if throws(c.settings) and names_seed(c)), 0)
+
+
+def names_seed(column: Column) -> bool:
+    """Whether a column has a seed of its own to keep."""
+    return column.seeded or column.settings.seed != 0
 
 
 def _derived(seed: int, what: str, number: int) -> int:
