@@ -23,7 +23,7 @@ PROMPTS = (
     "👨‍👩‍👧‍👦 means",
     "The cat sat on the mat. The cat sat on the",
 )
-STEPS = 24
+STEPS = 16
 
 
 def plain(name):
