@@ -11,6 +11,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 import ipaddress
+import json
 import socket
 import sys
 
@@ -97,3 +98,32 @@ def gemma3_name():
 def gemma3(gemma3_name):
     """The multilingual model, with sliding windows."""
     return _engine(gemma3_name)
+
+
+@pytest.fixture
+def cli(capsys):
+    """Runs the command line in this process: exit code, stdout, stderr."""
+    from core.cli.main import main
+
+    def call(*argv):
+        code = main(list(argv))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def as_json(cli):
+    """What a command that succeeds prints as JSON; NaN and Infinity are none."""
+
+    def call(*argv):
+        code, out, err = cli(*argv, "--json", "-")
+        assert (code, err) == (0, "")
+        return json.loads(out, parse_constant=_no_constant)
+
+    return call
+
+
+def _no_constant(name):
+    raise AssertionError(f"{name} is no JSON")

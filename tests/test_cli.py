@@ -10,39 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from core.cli.main import main
 from core.decode import choose, uniform
 from core.settings import STAGE_NAMES, Settings
 from core.trace import Choice
 from tests.decoding import PARAMETERS, TABLE
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def no_constant(name):
-    raise AssertionError(f"{name} is no JSON")
-
-
-@pytest.fixture
-def cli(capsys):
-    """Runs a command in this process: exit code, stdout, stderr."""
-
-    def call(*argv):
-        code = main(argv)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
-@pytest.fixture
-def as_json(cli):
-    def call(*argv):
-        code, out, err = cli(*argv, "--json", "-")
-        assert (code, err) == (0, "")
-        return json.loads(out, parse_constant=no_constant)
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +229,7 @@ def test_the_capital_of_france(as_json, default_model):
 def test_models_as_json(cli):
     code, out, err = cli("models", "--json")
     assert (code, err) == (0, "")
-    rows = {row["name"]: row for row in json.loads(out, parse_constant=no_constant)}
+    rows = {row["name"]: row for row in json.loads(out)}
     assert {"smollm2-135m", "gemma3-270m", "tiny", "toy"} <= rows.keys()
     promised = {"name", "state", "parameters", "bytes_on_disk", "bytes_in_memory", "licence"}
     assert all(promised <= row.keys() for row in rows.values())

@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from core.cli.main import main
 from core.engine.toy_classics import classic_path
 from tests.decoding import TABLE
 
@@ -13,23 +12,8 @@ EARLY = f"toy:{classic_path('early_stopping')}"
 
 
 @pytest.fixture
-def cli(capsys):
-    def call(*argv):
-        code = main(argv)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
-@pytest.fixture
-def as_json(cli):
-    def call(*argv):
-        code, out, err = cli("run", *argv, "--strategy", "beam", "--json", "-")
-        assert (code, err) == (0, "")
-        return json.loads(out)
-
-    return call
+def as_json(as_json):
+    return lambda *argv: as_json("run", *argv, "--strategy", "beam")
 
 
 def test_the_promised_shape(as_json):

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+from functools import partial
 
 import pytest
 
@@ -17,23 +18,8 @@ BEATS = f"toy:{classic_path('beam_beats_greedy')}"
 
 
 @pytest.fixture
-def cli(capsys):
-    def call(*argv):
-        code = main(["compare", *argv])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
-@pytest.fixture
-def as_json(cli):
-    def call(*argv):
-        code, out, err = cli(*argv, "--json", "-")
-        assert (code, err) == (0, "")
-        return json.loads(out)
-
-    return call
+def cli(cli):
+    return partial(cli, "compare")
 
 
 @pytest.fixture

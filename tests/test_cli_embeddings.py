@@ -5,17 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from core.cli.main import main
-
 
 @pytest.fixture
-def cli(capsys):
-    def call(*argv):
-        code = main(["inspect", *argv, "--what", "embeddings"])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
+def cli(cli):
+    return lambda *argv: cli("inspect", *argv, "--what", "embeddings")
 
 
 def test_each_token_has_its_row(cli, tiny):

@@ -1,30 +1,18 @@
 """`inspect`: tokens and merges as JSON and for people, and how it refuses."""
 
-import json
+from functools import partial
 
 import pytest
 
-from core.cli.main import main
+
+@pytest.fixture
+def cli(cli):
+    return partial(cli, "inspect")
 
 
 @pytest.fixture
-def cli(capsys):
-    def call(*argv):
-        code = main(["inspect", *argv])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
-@pytest.fixture
-def as_json(cli):
-    def call(*argv):
-        code, out, err = cli(*argv, "--model", "tiny", "--json", "-")
-        assert (code, err) == (0, "")
-        return json.loads(out)
-
-    return call
+def as_json(as_json):
+    return lambda *argv: as_json(*argv, "--model", "tiny")
 
 
 def test_the_tokens_of_a_prompt(as_json):

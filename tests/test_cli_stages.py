@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from core.cli.main import main
 from core.settings import Settings
 from tests.decoding import TABLE
 
@@ -26,25 +25,6 @@ FLAGS = {
     "frequency_penalty": "--frequency-penalty",
     "no_repeat_ngram": "--no-repeat-ngram",
 }
-
-
-@pytest.fixture
-def cli(capsys):
-    def call(*argv):
-        code = main(list(argv))
-        return code, *capsys.readouterr()
-
-    return call
-
-
-@pytest.fixture
-def as_json(cli):
-    def call(*argv):
-        code, out, err = cli(*argv, "--json", "-")
-        assert (code, err) == (0, "")
-        return json.loads(out)
-
-    return call
 
 
 def texts(found):

@@ -10,7 +10,7 @@ from ui.components.bundle import component
 _BRANCHES = component(
     "branches",
     js=("dom", "walk", "branches_tree", "branches_list", "branches"),
-    css=("base", "branches"),
+    css=("base", "act", "branches"),
 )
 
 

@@ -10,7 +10,7 @@ from ui.components.bundle import component
 _CANDIDATES = component(
     "candidates",
     js=("dom", "walk", "candidates_table", "candidates_bar", "candidates_dice", "candidates"),
-    css=("base", "candidates"),
+    css=("base", "act", "candidates"),
 )
 
 

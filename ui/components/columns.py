@@ -10,7 +10,7 @@ from ui.components.bundle import component
 _COLUMNS = component(
     "columns",
     js=("dom", "ramp", "columns_cells", "columns_panel", "columns"),
-    css=("base", "columns"),
+    css=("base", "scale", "columns"),
 )
 
 
@@ -26,7 +26,7 @@ def columns(data: Mapping[str, Any], on_action: Callable[[], None], *, key: str)
 _FIGURES = component(
     "compare_figures",
     js=("dom", "columns_cells", "columns_panel", "compare_figures"),
-    css=("base", "columns", "compare_figures"),
+    css=("base", "scale", "columns", "compare_figures"),
 )
 
 

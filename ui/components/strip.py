@@ -11,7 +11,7 @@ from ui.figures.strip import strip_data
 _STRIP = component(
     "strip",
     js=("dom", "ramp", "chips", "player", "walk", "strip_text", "strip_controls", "strip"),
-    css=("base", "strip"),
+    css=("base", "scale", "strip"),
 )
 
 
