@@ -48,6 +48,7 @@ bench: dev models  ## side-by-side measurements
 	$(PY) -m bench.batch
 	$(PY) -m bench.beams --prompts 2 --widths 4
 	$(PY) -m bench.first_paint
+	$(PY) -m bench.long_text
 	node bench/slider.mjs
 	$(PY) -m bench.nucleus
 
