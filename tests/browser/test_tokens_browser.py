@@ -116,3 +116,13 @@ def test_hostile_text_is_text_and_fits_a_phone(open_page, page):
     family = root.locator(".together .whole", has_text="👨\u200d👩\u200d👧\u200d👦")
     expect(family).to_have_count(1)
     expect(page.locator(".st-key-readings .reading")).not_to_have_count(0)
+
+
+def test_every_language_of_the_price_chart_is_named_on_a_phone(open_page, page):
+    page.set_viewport_size({"width": 390, "height": 900})
+    open_page("the")
+    names = page.locator("[data-testid=stPlotlyChart] .xtick text")
+    expect(names).to_have_count(10, timeout=60_000)
+    expect(names.last).to_have_text("Kiswahili")
+    for place in range(10):
+        expect(names.nth(place)).to_be_visible()

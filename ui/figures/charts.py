@@ -16,6 +16,9 @@ MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
 LONGEST = 12
 BLUE, ORANGE = "#2B87C2", "#E06A1B"
 """Between the two themes' own blue and orange, so that one figure reads well on both grounds."""
+LEANING = [0, -40, -90]
+"""Angles for names along an axis. Turned this way they end below their places; the other way
+Plotly drops the last one where there is no room beside it."""
 
 
 def plain(text: str) -> str:
@@ -85,7 +88,7 @@ def _dress(
             layer="below",
         )
     every = max(1, len(x) // 40)
-    ticks = {"tickmode": "array", "tickvals": list(x)[::every]}
+    ticks = {"tickmode": "array", "tickvals": list(x)[::every], "autotickangles": LEANING}
     figure.update_xaxes(range=[0.4, max(len(x), 6) + 0.6], fixedrange=True)
     figure.update_xaxes(row=2, col=1, ticktext=[short(w) for w in labels][::every], **ticks)
     figure.update_yaxes(fixedrange=True, rangemode="tozero", tickformat="~g")

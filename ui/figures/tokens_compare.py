@@ -13,7 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.text.compare import Reading
-from ui.figures.charts import plain
+from ui.figures.charts import LEANING, plain
 from ui.figures.strip import groups, whole
 from ui.i18n import HTML_LANG, Catalog
 
@@ -123,7 +123,11 @@ def price_chart(rows: Sequence[Row], t: Catalog) -> go.Figure:
             "<extra>%{fullData.name}</extra>",
         )
     figure.update_xaxes(
-        tickmode="array", tickvals=places, ticktext=[plain(s.name) for s in made], fixedrange=True
+        tickmode="array",
+        tickvals=places,
+        ticktext=[plain(s.name) for s in made],
+        autotickangles=LEANING,
+        fixedrange=True,
     )
     figure.update_yaxes(title=t("tokens.axis_tokens"), rangemode="tozero", fixedrange=True)
     figure.update_layout(
