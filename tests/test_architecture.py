@@ -64,7 +64,6 @@ NEEDED_BY_OTHERS = {
     "accelerate": "transformers loads GGUF files through it",
     "gguf": "transformers reads GGUF files with it",
     "pandas": "streamlit's tables",
-    "psutil": "tools/serve.py lists the addresses of a room with it",
 }
 
 BANNED = {

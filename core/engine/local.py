@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from transformers import DynamicCache
+from transformers import DynamicCache, PreTrainedModel
 
 from core.engine.arrays import arrays_of, numpy_of
 from core.engine.batch import Batches
@@ -82,6 +82,16 @@ class LocalEngine(Probes):
     @property
     def vocabulary(self) -> Vocabulary:
         return self._vocabulary
+
+    @contextmanager
+    def borrowed(self) -> Iterator[PreTrainedModel]:
+        """The model itself, for an experiment, in this thread alone.
+
+        Everybody else waits meanwhile, so it is borrowed for one pass at a time, and left
+        exactly as it was found.
+        """
+        with self._lock, torch.inference_mode():
+            yield self._model
 
     @property
     def bytes_remembered(self) -> int:
