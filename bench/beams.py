@@ -124,13 +124,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", action="append", help="may be given twice (default: both)")
     parser.add_argument("--prompts", type=int, default=len(PROMPTS))
+    parser.add_argument("--skip", type=int, default=0, help="of these, leave the first out")
     parser.add_argument("--widths", type=int, default=8, help="from 1 to this")
     parser.add_argument("--steps", type=int, default=8)
     choice = parser.parse_args()
     for name in choice.model or MODELS:
         print(f"\n{name}: widths 1 to {choice.widths}, penalties {PENALTIES}, both rules")
         widths = range(1, choice.widths + 1)
-        counts = of_model(name, PROMPTS[: choice.prompts], widths, choice.steps)
+        counts = of_model(name, PROMPTS[choice.skip : choice.prompts], widths, choice.steps)
         print(f"{name}: {sum(counts.values())} searches: {dict(counts)}")
 
 

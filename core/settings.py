@@ -46,6 +46,10 @@ MAX_WORDS: Final = 50
 MAX_PATTERN: Final = 500
 """Characters of a pattern, and of a banned text."""
 MAX_ROLL: Final = 2**31
+MAX_ENDS: Final = 32
+"""Further end tokens of a beam search."""
+MAX_END: Final = 100
+"""Characters of one."""
 
 
 def _number(name: str, value: object, low: float, high: float, *, open_low: bool = False) -> float:
@@ -226,6 +230,8 @@ class BeamSettings:
     """Hypotheses wanted, 1 … width; ``None``: all that are held."""
     max_new: int = 24
     """Stop after this many new tokens (the "output limit")."""
+    ends: tuple[str, ...] = ()
+    """What ends a text besides the model's own end tokens, as ``core.decode.ends`` reads it."""
     kind: BeamKind = "plain"
     """"sampled": the candidates are drawn without putting back, not the best ones (Kool et al.
     2019). "diverse": groups of beams, each of which pays for tokens that the groups before it
@@ -248,6 +254,10 @@ class BeamSettings:
         if self.nbest is not None:
             _whole("nbest", self.nbest, 1, self.width)
         _whole("max-new", self.max_new, 1, MAX_NEW_LIMIT)
+        ends = tuple(dict.fromkeys(self.ends))
+        if len(ends) > MAX_ENDS or not all(0 < len(end) <= MAX_END for end in ends):
+            raise Fault("bad_ends", count=MAX_ENDS, characters=MAX_END)
+        object.__setattr__(self, "ends", ends)
         self._check_kind()
 
     def _check_kind(self) -> None:

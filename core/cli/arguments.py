@@ -31,6 +31,7 @@ BEAM_OPTIONS: Final = (
     "length_penalty",
     "stop",
     "nbest",
+    "end",
     "beam_kind",
     "groups",
     "diversity",
@@ -48,7 +49,7 @@ class Parser(argparse.ArgumentParser):
         """As in argparse, whose older versions read ``--top-k=--`` as an empty list."""
         typed = super().parse_args(*args, **kwargs)
         for name, value in vars(typed).items():
-            many = name in ("force", "column", "ban")
+            many = name in ("force", "column", "ban", "end")
             if isinstance(value, list) and not (many and all(isinstance(v, str) for v in value)):
                 self.error(f"--{name.replace('_', '-')} needs a value")
         return typed
@@ -165,6 +166,13 @@ def _beam(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--nbest", metavar="N", help="texts returned (default: W)")
     command.add_argument(
+        "--end",
+        metavar="TEXT|#ID",
+        action="append",
+        help="also ends a text: what one token writes, such as '.' or '\\n', or an id, such as "
+        "'#13'; once for each; '#none' leaves the model's own end tokens out",
+    )
+    command.add_argument(
         "--beam-kind",
         metavar="|".join(BEAM_KINDS),
         help="the likeliest texts; drawn ones, with --temperature and --seed; or groups that "
@@ -258,6 +266,7 @@ def beam_settings_of(typed: argparse.Namespace) -> BeamSettings:
         "stop": typed.stop,
         "nbest": whole("nbest", typed.nbest),
         "max_new": whole("max-new", typed.max_new),
+        "ends": typed.end and tuple(typed.end),
         "kind": typed.beam_kind,
         "groups": whole("groups", typed.groups),
         "diversity": number("diversity", typed.diversity),

@@ -53,6 +53,7 @@ def search_record(search: BeamSearch, model: str, engine: Engine) -> dict[str, A
     return {
         "model": model,
         "settings": {"strategy": arguments.BEAM, **settings_record(search.settings)},
+        **({"end_ids": list(search.end_ids)} if search.settings.ends else {}),
         "prompt": prompt,
         "hypotheses": [hypothesis_record(h, search, vocabulary) for h in search.hypotheses],
         "others": [hypothesis_record(h, search, vocabulary) for h in search.others],
@@ -69,6 +70,7 @@ def settings_record(settings: BeamSettings) -> dict[str, Any]:
     every = dataclasses.asdict(settings)
     own = {"plain": (), "sampled": ("temperature", "seed"), "diverse": ("groups", "diversity")}
     apart = ("kind", "temperature", "seed", "groups", "diversity")
+    apart += () if settings.ends else ("ends",)
     kept = {name: value for name, value in every.items() if name not in apart}
     kind = {} if settings.kind == "plain" else {"kind": settings.kind}
     return kept | kind | {name: every[name] for name in own[settings.kind]}

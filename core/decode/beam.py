@@ -22,11 +22,13 @@ from core.decode.beam_rules import (
     State,
     hypothesis_of,
     looked_at,
+    needed,
     options,
     settle,
     worse,
 )
 from core.decode.beam_sampled import drawn_options, settle_sampled
+from core.decode.ends import end_ids as ends_of
 from core.decode.generate import Stopped
 from core.engine.cost import check_prompt
 from core.engine.protocol import Engine
@@ -38,7 +40,8 @@ OnBeamStep = Callable[[BeamStep], None]
 
 
 def _plain(rows: Sequence[ArrayLike], state: State, question: Question) -> list[Option]:
-    return options(rows, state.beams, looked_at(question.settings.width, len(question.end_ids)))
+    width, ends = question.settings.width, question.end_ids
+    return needed(options(rows, state.beams, looked_at(width, len(ends))), width, ends)
 
 
 def _drawn(rows: Sequence[ArrayLike], state: State, question: Question) -> list[Option]:
@@ -179,12 +182,14 @@ def beam_search(
     *,
     on_step: OnBeamStep | None = None,
 ) -> BeamSearch:
-    """:func:`search` on an engine. Raises Fault for a prompt that is empty or too long."""
+    """:func:`search` on an engine. Raises Fault for a prompt that is empty or too long, and for
+    end tokens that the model has not."""
     check_prompt(engine.info, len(prompt_ids))
+    end_ids = ends_of(settings, engine)
     return search(
-        provider_of(engine, prompt_ids, run_of(prompt_ids, settings, engine.info.end_ids)),
+        provider_of(engine, prompt_ids, run_of(prompt_ids, settings, end_ids)),
         settings,
-        engine.info.end_ids,
+        end_ids,
         prompt=prompt_ids,
         context=engine.info.context,
         on_step=on_step,

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from core.beam_records import BeamCandidate, BeamStep, BeamStop, Hypothesis, Loss
-from core.decode.beam_rules import Beam, Option, Question, State, looked_at, score, settle
+from core.decode.beam_rules import Beam, Option, Question, State, looked_at, needed, score, settle
 from core.decode.candidates import top_ids
 from core.decode.measure import log_softmax
 
@@ -56,8 +56,9 @@ def diverse_options(rows: Sequence[ArrayLike], state: State, question: Question)
             for option in _looked(logps[parent], beam, count, price)
         ]
         looked.sort(key=lambda option: -(option.ranked or 0.0))
-        found += looked[:count]
-        taken.update([o.token for o in looked[:count] if o.token not in ends][:width])
+        kept = needed(looked[:count], width, ends)
+        found += kept
+        taken.update([o.token for o in kept if o.token not in ends][:width])
     return found
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -103,6 +104,16 @@ def options(rows: Sequence[ArrayLike], beams: Sequence[Beam], count: int) -> lis
                 found.append(Option(parent, token, step, beam.logprob + step))
     found.sort(key=lambda option: -option.logprob)
     return found[:count]
+
+
+def needed(looked: Sequence[Option], width: int, end_ids: Ids) -> list[Option]:
+    """Of what :func:`options` found, as many as ``width`` beams need to go on; 4·width at least.
+
+    With many end tokens ``looked_at`` finds far more, which decide nothing.
+    """
+    going = (place for place, option in enumerate(looked) if option.token not in end_ids)
+    last = next(islice(going, width - 1, None), len(looked))
+    return list(looked[: max(4 * width, last + 1)])
 
 
 def settle(looked: Sequence[Option], state: State, question: Question) -> tuple[State, BeamStep]:

@@ -2,7 +2,7 @@
 
 The name comes first (greedy, sample or beam), then ``key=value`` for what is not as usual.
 A comma, a line break or a percent sign inside a value is percent-encoded (``%2C``, ``%0A``,
-``%25``), and so is a space at its ends. ``banned`` may come several times, once a text; lists
+``%25``), and so is a space at its ends. ``banned`` and ``end`` may come several times, once a text; lists
 are joined by ``+`` (``order=top_p+temperature``, ``force=0:42+3:7``).
 """
 
@@ -29,6 +29,9 @@ NAMES: Final[tuple[str, ...]] = (*STRATEGIES, BEAM)
 OFF: Final = "off"
 MODEL: Final = "model"
 BANNED: Final = "banned"
+END: Final = "end"
+TEXTS: Final = (BANNED, END)
+"""Settings of several texts."""
 
 
 class Key(NamedTuple):
@@ -138,6 +141,7 @@ BEAM_KEYS: Final[dict[str, Key]] = {
     "length_penalty": Key("length_penalty", _number, spell_number),
     "stop": Key("stop", _word),
     "nbest": Key("nbest", _whole),
+    END: Key("ends", _text),
     "kind": Key("kind", _word),
     "temperature": Key("temperature", _number, spell_number),
     "seed": Key("seed", _whole),
@@ -168,7 +172,7 @@ def parse_column(text: str) -> Column:
         raise Fault("unknown_strategy", value=head.strip(), allowed=", ".join(NAMES))
     given: dict[str, Any] = {}
     for key, value in _read(name, parts):
-        if key == BANNED:
+        if key in TEXTS:
             given[key] = (*given.get(key, ()), value)
         elif key in given:
             raise Fault("column_twice", name=key)
@@ -201,7 +205,7 @@ def _read(name: str, parts: list[str]) -> Iterator[tuple[str, Any]]:
         if key == MODEL:
             yield key, value
         else:
-            off = value.strip().lower() == OFF and key not in (BANNED, "pattern")
+            off = value.strip().lower() == OFF and key not in (*TEXTS, "pattern")
             yield key, None if off else table[key].read(key, value)
 
 
@@ -218,7 +222,7 @@ def spell(column: Column) -> str:
         value = getattr(settings, field)
         if value == getattr(usual, field) and not (field == "seed" and column.seeded):
             continue
-        values = value if key == BANNED else (value,)
+        values = value if key in TEXTS else (value,)
         parts += [f"{key}={_escape(write(one))}" for one in values]
     if column.model is not None:
         parts.append(f"{MODEL}={_escape(column.model)}")

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from core.compare_records import Column, Difference, Question, Text, Written
 from core.decode.beam import BeamRun
 from core.decode.choose import choose
+from core.decode.ends import end_ids
 from core.decode.generate import stop_reason
 from core.decode.measure import checked, entropy, probabilities, rank
 from core.decode.past import Past
@@ -23,7 +24,6 @@ from core.decode.rules import rules_for
 from core.engine.cost import check_prompt
 from core.engine.protocol import Engine
 from core.faults import Fault
-from core.model_info import ModelInfo
 from core.settings import BeamSettings, Settings
 from core.trace import Choice, Stop
 
@@ -85,8 +85,8 @@ class BeamLane:
     leads = False
 
     def __init__(self, settings: BeamSettings, engine: Engine, prompt: Ids) -> None:
-        info: ModelInfo = engine.info
-        self.run = BeamRun(settings, info.end_ids, prompt=prompt, context=info.context)
+        ends = end_ids(settings, engine)
+        self.run = BeamRun(settings, ends, prompt=prompt, context=engine.info.context)
         self.text = Text(0, (), None)
         self._choices: dict[tuple[int, int], Choice] = {}
 
