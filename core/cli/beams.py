@@ -69,8 +69,8 @@ def settings_record(settings: BeamSettings) -> dict[str, Any]:
     """What was asked; what belongs to another kind of search is left out."""
     every = dataclasses.asdict(settings)
     own = {"plain": (), "sampled": ("temperature", "seed"), "diverse": ("groups", "diversity")}
-    apart = ("kind", "temperature", "seed", "groups", "diversity")
-    apart += () if settings.ends else ("ends",)
+    apart = {"kind", "temperature", "seed", "groups", "diversity"}
+    apart |= set() if settings.ends else {"ends"}
     kept = {name: value for name, value in every.items() if name not in apart}
     kind = {} if settings.kind == "plain" else {"kind": settings.kind}
     return kept | kind | {name: every[name] for name in own[settings.kind]}

@@ -2,8 +2,8 @@
 
 The name comes first (greedy, sample or beam), then ``key=value`` for what is not as usual.
 A comma, a line break or a percent sign inside a value is percent-encoded (``%2C``, ``%0A``,
-``%25``), and so is a space at its ends. ``banned`` and ``end`` may come several times, once a text; lists
-are joined by ``+`` (``order=top_p+temperature``, ``force=0:42+3:7``).
+``%25``), and so is a space at its ends. ``banned`` and ``end`` may come several times, once a text;
+lists are joined by ``+`` (``order=top_p+temperature``, ``force=0:42+3:7``).
 """
 
 from __future__ import annotations
