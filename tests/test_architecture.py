@@ -27,6 +27,7 @@ FLOORS = {
     "core.decode": 3,
     "core.lens": 3,
     "core.lab": 3,
+    "core.edits": 1,
     "core.recorded": 3,
     "core.heads": 3,
     "core.weight": 3,

@@ -28,7 +28,8 @@ class Works:
         if self.fault:
             raise self.fault
         self.built.append(entry.name)
-        return SimpleNamespace(name=entry.name)
+        size = SimpleNamespace(bytes_in_memory=0 if entry.light else 10**9)
+        return SimpleNamespace(name=entry.name, info=size)
 
     def fetcher(self, entry, progress):
         progress(0.25, "download")
@@ -131,7 +132,8 @@ def test_terms_are_not_asked_for_again(store, works):
     ready(store, "gemma3-270m")
 
 
-def test_the_one_used_longest_ago_is_let_go(store, works):
+def test_the_one_used_longest_ago_is_let_go(works):
+    store = ModelStore(works.factory, fetcher=works.fetcher, limit=2)
     works.on_disk |= {"gemma3-270m", "org/name"}
     first = ready(store, "smollm2-135m")
     ready(store, "gemma3-270m")
@@ -156,6 +158,26 @@ def test_one_in_use_is_never_let_go(works):
         assert store.state("org/name").status == "ready"
     assert store.state("org/name").status == "absent"
     assert store.engine("smollm2-135m") is engine
+
+
+def test_models_stay_within_their_bytes_and_edited_copies_go_first(works):
+    store = ModelStore(works.factory, fetcher=works.fetcher, memory=3 * 10**9)
+    edited = "gemma3-270m#int8"
+    works.on_disk |= {"gemma3-270m", edited, "gemma3-270m#bits:4:channel"}
+    for name in ("smollm2-135m", "gemma3-270m", edited):
+        ready(store, name)
+    store.engine(edited)
+    ready(store, "gemma3-270m#bits:4")
+    assert store.state(edited).status == "absent"
+    assert {store.state(name).status for name in ("smollm2-135m", "gemma3-270m")} == {"ready"}
+
+
+def test_a_model_larger_than_the_budget_is_kept_alone(works):
+    store = ModelStore(works.factory, fetcher=works.fetcher, memory=1)
+    works.on_disk.add("gemma3-270m")
+    ready(store, "smollm2-135m")
+    ready(store, "gemma3-270m")
+    assert store.state("smollm2-135m").status == "absent"
 
 
 def test_light_models_push_out_no_heavy_one(store, works):

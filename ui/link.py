@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
+from core.edits.spec import join, parse_edit, spell, split
 from core.faults import Fault
 from core.settings import RunSpec, Settings
 from core.text.reader import repair
@@ -43,6 +44,14 @@ def _flag(text: str) -> bool:
     if text not in ("0", "1"):
         raise ValueError(text)
     return text == "1"
+
+
+def _edit(text: str) -> str:
+    """What is done to the weights, as it is always spelled."""
+    try:
+        return spell(parse_edit(text))
+    except Fault:
+        raise ValueError(text) from None
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -86,8 +95,11 @@ PARAMETERS: Final = (
 def encode(spec: RunSpec, view: View) -> dict[str, str]:
     """The parameters that differ from the defaults; the language is always said."""
     query = {"lang": view.lang}
-    if spec.model != DEFAULT.model:
-        query["model"] = spec.model
+    model, edit = split(spec.model)
+    if model != DEFAULT.model:
+        query["model"] = model
+    if edit:
+        query["edit"] = edit
     if spec.prompt != DEFAULT.prompt:
         query["prompt"] = repair(spec.prompt)[:TEXT_CAP]
     if spec.literal:
@@ -103,10 +115,10 @@ def encode(spec: RunSpec, view: View) -> dict[str, str]:
         query["made"] = str(view.made)
     if view.step != 0:
         query["step"] = str(view.step)
-    for name, (parameter, _, spell) in FIELDS.items():
+    for name, (parameter, _, write) in FIELDS.items():
         value = getattr(view, name)
         # Branches that are too long for a link spell nothing.
-        if value != getattr(_VIEW, name) and (text := spell(value)):
+        if value != getattr(_VIEW, name) and (text := write(value)):
             query[parameter] = text
     return query
 
@@ -137,7 +149,10 @@ def decode(query: Mapping[str, str], lang: str) -> Opened:
         except (Fault, TypeError):
             notes.append(name)
     spec = RunSpec(
-        model=query.get("model", DEFAULT.model)[:MODEL_CAP] or DEFAULT.model,
+        model=join(
+            query.get("model", DEFAULT.model)[:MODEL_CAP] or DEFAULT.model,
+            read("edit", _edit, ""),
+        ),
         prompt=repair(query.get("prompt", DEFAULT.prompt))[:TEXT_CAP],
         literal=read("literal", _flag, False),
         chat=read("chat", _flag, False),

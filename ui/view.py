@@ -30,6 +30,8 @@ COLUMN_CAP: Final = 300
 SAMPLES_CAP: Final = 100
 DRAWS: Final = (100, 1000, 10_000)
 """How many draws of one step a reader can ask for at once."""
+OPTIONS_CAP: Final = 300
+"""Characters of what is set on one page of the laboratory."""
 ROUNDS_CAP: Final = 10_000
 NOWHERE: Final = 2**20
 
@@ -101,6 +103,18 @@ class View:
     """Other ways that the run could have gone, as ``ui.branches`` spells them."""
     draws: tuple[int, int] = (0, 0)
     """(draws of the step in view, how often that many were thrown before); 0 draws: none."""
+    kv: str = ""
+    """What the reader set on the KV cache page, as ``ui.lab_options`` spells it; empty: nothing."""
+    precision: str = ""
+    """The same of the Precision page,"""
+    pruning: str = ""
+    """of the Pruning page,"""
+    parallel: str = ""
+    """of the Parallel page,"""
+    limits: str = ""
+    """of the Limits page,"""
+    training: str = ""
+    """and of the Training page."""
 
 
 # ---------------------------------------------------------------- from text, and back
@@ -240,4 +254,8 @@ FIELDS: Final[dict[str, tuple[str, Parse, Spell]]] = {
     "sample": ("text", within(0, SAMPLES_CAP - 1), spelled),
     "branches": ("branches", branches.from_link, branches.to_link),
     "draws": ("draws", draws, colon),
+    **{
+        page: (page, capped(OPTIONS_CAP), capped(OPTIONS_CAP))
+        for page in ("kv", "precision", "pruning", "parallel", "limits", "training")
+    },
 }

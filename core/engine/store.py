@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from core.engine.protocol import Engine
 from core.faults import Fault, NotReady
+from core.limits import megabytes
 from core.models.catalog import ModelEntry, resolve, state_on_disk
 from core.models.fetch import Report, fetch
 
@@ -20,8 +21,10 @@ Status = Literal["ready", "loading", "fetching", "absent", "failed"]
 Factory = Callable[[ModelEntry, Report], Engine]
 Fetcher = Callable[[ModelEntry, Report], object]
 
-HEAVY_LIMIT: Final = 2
-"""Models in memory that have a size worth counting."""
+HEAVY_LIMIT: Final = 4
+"""Models in memory that have a size worth counting, edited copies among them."""
+EDITED_BUDGETS: Final = {"memo_bytes": 192_000_000, "kv_bytes": 192_000_000}
+"""What the engine of an edited copy may remember."""
 LIGHT_LIMIT: Final = 8
 """Toys and tiny models in memory."""
 BUSY: Final = ("fetching", "loading")
@@ -47,12 +50,21 @@ class ModelState:
 class _Slot:
     """What the store knows of one model. Touched only under the store's lock."""
 
-    def __init__(self, entry: ModelEntry) -> None:
+    def __init__(self, name: str, entry: ModelEntry) -> None:
+        self.name = name
+        """As it was asked for; the entry's own may spell the edit in another way."""
         self.entry = entry
         self.state = ModelState("absent")
         self.engine: Engine | None = None
         self.used = 0
         self.pins = 0
+
+    @property
+    def bytes(self) -> int:
+        """Of the weights: as they are, or as they are expected to be."""
+        if self.engine is not None:
+            return self.engine.info.bytes_in_memory
+        return self.entry.bytes_in_memory or 2 * (self.entry.bytes_on_disk or 0)
 
 
 def build(entry: ModelEntry, progress: Report) -> Engine:
@@ -64,14 +76,16 @@ def build(entry: ModelEntry, progress: Report) -> Engine:
     from core.engine.local import LocalEngine  # noqa: PLC0415
     from core.models.load import load  # noqa: PLC0415
 
-    return LocalEngine(load(entry, progress=progress))
+    budgets = EDITED_BUDGETS if entry.edit else {}
+    return LocalEngine(load(entry, progress=progress), **budgets)
 
 
 class ModelStore:
     """Engines by model name, shared by all threads.
 
-    At most ``limit`` large models are kept: when another comes, the one that nobody used
-    for the longest time is let go, except those that are in use (see :meth:`using`).
+    At most ``limit`` large models are kept, and at most ``memory`` bytes of them: when another
+    comes, those that nobody used for the longest time are let go, except those that are in use
+    (see :meth:`using`). A single model may be larger than the budget.
     ``local=False`` refuses names that are files or folders of this machine.
     """
 
@@ -81,11 +95,13 @@ class ModelStore:
         *,
         fetcher: Fetcher = fetch,
         limit: int = HEAVY_LIMIT,
+        memory: int | None = None,
         local: bool = True,
     ) -> None:
         self._factory = factory
         self._fetcher = fetcher
         self._limits = {True: LIGHT_LIMIT, False: limit}
+        self._memory = megabytes("TOKEN_BY_TOKEN_MODELS_MB", 6000) if memory is None else memory
         self._local = local
         self._slots: dict[str, _Slot] = {}
         self._changed = threading.Condition(threading.RLock())
@@ -119,7 +135,7 @@ class ModelStore:
             absent = state_on_disk(entry) == "absent"
             if absent and entry.needs_terms and not accept_terms:
                 return ModelState("absent", message="needs_terms")
-            slot = self._slots[name] = _Slot(entry)
+            slot = self._slots[name] = _Slot(name, entry)
             slot.state = (
                 ModelState("fetching", 0.0, "download")
                 if absent
@@ -159,7 +175,7 @@ class ModelStore:
         finally:
             with self._changed:
                 slot.pins -= 1
-                self._let_go(slot.entry.light, room=0)
+                self._let_go(slot.entry.light)
 
     def wait(self, name: str, timeout: float | None = None) -> ModelState:
         """The state once nothing is being done any more, or after ``timeout`` seconds."""
@@ -189,7 +205,7 @@ class ModelStore:
             report(0.0, "load")
             with self._loading:
                 with self._changed:
-                    self._let_go(entry.light, room=1)
+                    self._let_go(entry.light, coming=slot)
                 engine = self._factory(entry, report)
             with self._changed:
                 slot.engine = engine
@@ -203,14 +219,20 @@ class ModelStore:
                 slot, ModelState("failed", None, "failed", Fault("model_failed", name=entry.name))
             )
 
-    def _let_go(self, light: bool, *, room: int) -> None:
-        """Drop the models used longest ago until ``room`` more fit; under the lock."""
+    def _let_go(self, light: bool, *, coming: _Slot | None = None) -> None:
+        """Drop the models used longest ago until ``coming`` fits; under the lock."""
         held = [s for s in self._slots.values() if s.engine is not None and s.entry.light == light]
-        spare = sorted((s for s in held if not s.pins), key=lambda s: s.used)
-        for slot in spare[: max(0, len(held) + room - self._limits[light])]:
+        count = len(held) + (coming is not None)
+        total = sum(s.bytes for s in held) + (coming.bytes if coming else 0)
+        # An edited copy goes before any original, which more readers look at.
+        spare = sorted((s for s in held if not s.pins), key=lambda s: (not s.entry.edit, s.used))
+        for slot in spare:
+            if count <= self._limits[light] and (light or total <= self._memory or count == 1):
+                break
+            count, total = count - 1, total - slot.bytes
             slot.engine = None
             slot.state = ModelState("absent")
-            del self._slots[slot.entry.name]
+            del self._slots[slot.name]
         # Names that failed are remembered too, but not without end.
         failed = [n for n, s in self._slots.items() if s.state.status == "failed"]
         for name in failed[:-LIGHT_LIMIT]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from core.edits.spec import join, parse_edit, spell, split
 from core.faults import Fault
 from core.models import cache
 
@@ -64,6 +65,16 @@ class ModelEntry:
     gguf_sha256: str | None = None
     path: Path | None = None
     """The folder of a ``folder`` model, the table file of a ``toy:FILE`` one."""
+    edit: str = ""
+    """What is done to the weights after they are read, as ``core.edits.spec`` spells it; it is
+    part of the name, too."""
+
+    @property
+    def unedited(self) -> ModelEntry:
+        """The model that the files of this one are."""
+        if not self.edit:
+            return self
+        return replace(self, name=self.name[: -len(self.edit) - 1], edit="")
 
     @property
     def light(self) -> bool:
@@ -153,11 +164,15 @@ CATALOGUE: Final = {entry.name: entry for entry in (SMOLLM2, GEMMA3, TINY, TOY)}
 def title_of(name: str) -> str:
     """What readers are told a model is called; one that is not listed goes by its name."""
     entry = CATALOGUE.get(name)
-    return entry.title if entry else name
+    if entry:
+        return entry.title
+    plain, edit = split(name)
+    return f"{CATALOGUE[plain].title} · {edit}" if plain in CATALOGUE else name
 
 
 def resolve(name: str, *, local: bool = True) -> ModelEntry:
-    """The model of that name: of the catalogue, ``toy:FILE``, a folder, or a hub id.
+    """The model of that name: of the catalogue, ``toy:FILE``, a folder, or a hub id; with
+    what is done to its weights behind a ``#``.
 
     ``local=False`` refuses names that read a file or folder of this machine, or that would
     download to it: for names that come from somebody else, over the network. Raises Fault
@@ -165,6 +180,8 @@ def resolve(name: str, *, local: bool = True) -> ModelEntry:
     """
     if name in CATALOGUE:
         return CATALOGUE[name]
+    if name.split("#", maxsplit=1)[0] in CATALOGUE:
+        return _edited(name, local)
     if not name.isprintable() or not 0 < len(name) < MAX_NAME:
         raise Fault("unknown_model", name=name[:80], allowed=", ".join(CATALOGUE))
     if name.startswith(TOY_PREFIX):
@@ -184,9 +201,19 @@ def resolve(name: str, *, local: bool = True) -> ModelEntry:
             bytes_on_disk=None,
             needs_terms=True,
         )
+    if "#" in name:
+        return _edited(name, local)
     if name.startswith(("/", "~", ".")) or "\\" in name:
         raise Fault("no_model_folder" if local else "local_model_refused", name=name)
     raise Fault("unknown_model", name=name, allowed=", ".join(CATALOGUE))
+
+
+def _edited(reference: str, local: bool) -> ModelEntry:
+    name, typed = split(reference)
+    entry, edit = resolve(name, local=local), spell(parse_edit(typed))
+    if edit and entry.kind == "toy":
+        raise Fault("lab_needs_weights")
+    return replace(entry, name=join(name, edit), edit=edit) if edit else entry
 
 
 def _is_file(*parts: str) -> bool:
@@ -226,7 +253,9 @@ def terms_text(entry: ModelEntry) -> str | None:
 
 def folder_of(entry: ModelEntry) -> Path:
     """Where the model's files are, or will be."""
-    return entry.path if entry.kind == "folder" and entry.path else cache.model_folder(entry.name)
+    if entry.kind == "folder" and entry.path:
+        return entry.path
+    return cache.model_folder(entry.unedited.name)
 
 
 def state_on_disk(entry: ModelEntry) -> OnDisk:

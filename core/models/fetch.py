@@ -39,7 +39,7 @@ def fetch(model: ModelEntry | str, progress: Report = quiet) -> Path | None:
     the model is there. Two processes that ask at the same time fetch it once. Raises Fault
     (no network, disk full, wrong file, …), and leaves nothing half-finished behind.
     """
-    entry = resolve(model) if isinstance(model, str) else model
+    entry = (resolve(model) if isinstance(model, str) else model).unedited
     if entry.light:
         return None
     if state_on_disk(entry) == "ready":

@@ -9,6 +9,7 @@ from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.utils import logging
 
+from core.edits.spec import join, parse_edit
 from core.faults import Fault
 from core.models.catalog import ModelEntry, folder_of, resolve, state_on_disk
 from core.models.device import pick_device, pick_dtype, set_threads
@@ -45,8 +46,21 @@ def load(
         raise Fault("not_fetched", name=entry.name)
     else:
         loaded = _from_folder(entry, place, number, report)
+    if entry.edit:
+        loaded = _changed(loaded, entry)
     report(1.0, "load")
     return loaded
+
+
+def _changed(loaded: LoadedModel, entry: ModelEntry) -> LoadedModel:
+    from core.edits.apply import apply  # noqa: PLC0415 - only edited models need it
+
+    try:
+        name = join(loaded.info.name, entry.edit)
+        return apply(loaded, parse_edit(entry.edit), name=name)
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        device = str(loaded.model.device)
+        raise Fault("no_memory_to_load", name=entry.name, device=device) from error
 
 
 def _from_folder(

@@ -47,6 +47,7 @@ def fetch_tokenizer(entry: ModelEntry) -> Path:
 
     Raises Fault when the hub cannot be reached, or the model cannot be read.
     """
+    entry = entry.unedited
     found = tokenizer_folder(entry)
     if found is not None:
         return found
@@ -66,7 +67,7 @@ def fetch_tokenizer(entry: ModelEntry) -> Path:
 
 
 def _alone(entry: ModelEntry) -> Path:
-    return cache.home() / "tokenizers" / entry.name.replace("/", "--")
+    return cache.home() / "tokenizers" / entry.unedited.name.replace("/", "--")
 
 
 def tokenizer_in(folder: Path, name: str) -> Tokenizer:

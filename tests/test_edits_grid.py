@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from core.faults import Fault
-from core.lab.grid import SPANS, Grid, on_grid, round_to
+from core.edits.grid import SPANS, Grid, on_grid, round_to
 
 LAWS = json.loads((Path(__file__).parent / "laws" / "decoding.json").read_text())["quantization"]
 
