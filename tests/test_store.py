@@ -161,7 +161,7 @@ def test_one_in_use_is_never_let_go(works):
 
 
 def test_models_stay_within_their_bytes_and_edited_copies_go_first(works):
-    store = ModelStore(works.factory, fetcher=works.fetcher, memory=3 * 10**9)
+    store = ModelStore(works.factory, fetcher=works.fetcher, memory=32 * 10**8)
     edited = "gemma3-270m#int8"
     works.on_disk |= {"gemma3-270m", edited, "gemma3-270m#bits:4:channel"}
     for name in ("smollm2-135m", "gemma3-270m", edited):
