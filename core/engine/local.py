@@ -162,6 +162,13 @@ class LocalEngine(Probes):
                 self._prefixes.store(route, path, cache)
         return cache
 
+    def keys_values(self, ids: Sequence[int], *, prompt_length: int | None = None) -> DynamicCache:
+        """The KV cache of a run that has read ``ids``; never to be written to. Raises like
+        ``forward``."""
+        path = self._checked(ids)
+        _check_prompt_length(path, prompt_length)
+        return self._cache_of(path, len(path) if prompt_length is None else prompt_length)
+
     def _checked(self, ids: Sequence[int]) -> Ids:
         path = tuple(map(int, ids))
         if not path:
