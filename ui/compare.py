@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.compare_records import Question
+from core.compare_records import Comparison, Question
 from core.decode.compare import seed_of, shared_seed
 from core.faults import Fault
 from core.settings import BeamSettings, RunSpec, Settings
@@ -16,7 +16,6 @@ from ui import compare_run as run
 from ui import state
 from ui.compare_details import details
 from ui.compare_editor import editor, more
-from ui.compare_jobs import Look
 from ui.compare_setup import Setup, setup, thrown, with_seed
 from ui.compare_sweep import sweep
 from ui.components.columns import columns
@@ -25,6 +24,7 @@ from ui.decoding_controls import seed_of as seed_typed
 from ui.figures.compare_rows import Scene, rows_data
 from ui.figures.compare_words import LETTERS
 from ui.i18n import Catalog
+from ui.jobs import Look
 from ui.view import SAMPLES_CAP
 from ui.widgets import show
 
@@ -204,11 +204,11 @@ def _results(found: Setup, t: Catalog, running: bool) -> None:
             details(found, shown, t)
 
 
-def _status(found: Setup, now: Look, t: Catalog) -> None:
-    share, ended, all_texts = run.progress(now.comparison)
+def _status(found: Setup, now: Look[Comparison], t: Catalog) -> None:
+    share, ended, all_texts = run.progress(now.value)
     if now.running:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            steps = now.comparison.steps if now.comparison else 0
+            steps = now.value.steps if now.value else 0
             words = t("compare.running", steps=steps, ended=ended, texts=all_texts)
             st.progress(share, text=words)
             st.button(
@@ -219,7 +219,7 @@ def _status(found: Setup, now: Look, t: Catalog) -> None:
                 args=(found.key,),
             )
         return
-    comparison = now.comparison
+    comparison = now.value
     if comparison is not None and comparison.cancelled:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(t("compare.stopped", ended=ended, texts=all_texts))

@@ -6,7 +6,6 @@ changes never run anything, because the key of an answer is its question alone.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Generator, Hashable
 from dataclasses import replace
 from typing import Final, cast
@@ -23,32 +22,23 @@ from core.faults import Fault
 from core.models.catalog import CATALOGUE
 from core.settings import Settings
 from ui import state
-from ui.compare_jobs import Look, Turns, jobs
+from ui.compare_jobs import jobs
 from ui.compare_setup import Setup
 from ui.figures.compare_rows import Scene, chosen
 from ui.i18n import Catalog, plain
+from ui.jobs import Look, Turns, who
 
 MOMENT: Final = 0.5
 """Seconds for which a page waits, so that quick answers come at once."""
 REFRESH: Final = 0.4
 """Seconds between two looks at a comparison that is being written."""
 NOTES_BYTES: Final = 16_000_000
-_WHO: Final = "compare_who"
 _STOPPED: Final = "compare_stopped"
 _WANTED: Final = "compare_wanted"
 _WATCHED: Final = "compare_watched"
-_COUNT: Final = itertools.count()
 
 
-def who() -> int:
-    """This reader among all who watch."""
-    if _WHO not in st.session_state:
-        st.session_state[_WHO] = next(_COUNT)
-    found: int = st.session_state[_WHO]
-    return found
-
-
-def look(setup: Setup, *, name: str = "page", patient: bool = False) -> Look | None:
+def look(setup: Setup, *, name: str = "page", patient: bool = False) -> Look[Comparison] | None:
     """How far the comparison is; ``None`` where it waits to be asked for.
 
     ``name`` tells several comparisons of one page apart; ``patient`` waits a moment for the end.
@@ -85,7 +75,7 @@ def _leave_others(key: Hashable, name: str) -> None:
     st.session_state[f"{_WATCHED}_{name}"] = key
 
 
-def _turns(setup: Setup, question: Question) -> Turns:
+def _turns(setup: Setup, question: Question) -> Turns[Comparison]:
     engines = dict(setup.engines)
     return lambda: cast(Generator[Comparison, None, None], compare(engines, question))
 
@@ -104,8 +94,8 @@ def stop(key: Hashable, name: str = "page") -> None:
         return
     job.leave(who())
     found = job.wait(2.0)
-    if found.comparison is not None:
-        kept = replace(found.comparison, cancelled=True)
+    if found.value is not None:
+        kept = replace(found.value, cancelled=True)
         st.session_state[f"{_STOPPED}_{name}"] = (key, kept)
     if st.session_state.get(f"{_WANTED}_{name}") == key:
         del st.session_state[f"{_WANTED}_{name}"]
@@ -131,19 +121,19 @@ def _notes() -> ByteLRU[Hashable, object]:
     return ByteLRU(NOTES_BYTES)
 
 
-def scene(setup: Setup, found: Look, t: Catalog) -> Scene | None:
+def scene(setup: Setup, found: Look[Comparison], t: Catalog) -> Scene | None:
     """The comparison as it is shown, with the columns that cannot be read in their places."""
-    if found.comparison is None:
+    if found.value is None:
         return None
     written = tuple(
-        found.comparison.columns[place]
+        found.value.columns[place]
         if place is not None
         else Written(Column(Settings(strategy="greedy")), fault=slot.fault)
         for slot, place in zip(setup.slots, setup.places, strict=True)
     )
     view, slots = state.place().view, range(len(setup.slots))
     reference = min(view.reference, len(slots) - 1)
-    samples = found.comparison.question.samples
+    samples = found.value.question.samples
     sample = min(view.sample, samples - 1)
     return Scene(
         names=tuple(setup.name(slot, t) for slot in slots),
@@ -154,7 +144,7 @@ def scene(setup: Setup, found: Look, t: Catalog) -> Scene | None:
             # The model reads again for all but the first texts: not while they are written.
             None
             if sample and found.running
-            else _difference(setup, found.comparison, slot, reference, sample)
+            else _difference(setup, found.value, slot, reference, sample)
             for slot in slots
         ),
         reference=reference,

@@ -8,19 +8,19 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.compare_records import Column, Figures, Question, Text
+from core.compare_records import Column, Comparison, Figures, Question, Text
 from core.decode.figures import figures
 from core.decode.sweep import MOST, RANGES, Sweep, parse_sweep, spell_sweep, sweep_columns
 from core.faults import Fault
 from core.tokens import Vocabulary
 from ui import compare_run as run
 from ui import state
-from ui.compare_jobs import Look
 from ui.compare_setup import Setup
 from ui.figures.compare_rows import chosen
 from ui.figures.compare_sweep import Row, Shown, setting_title, sweep_chart, sweep_table
 from ui.figures.compare_words import LETTERS, fault_text
 from ui.i18n import Catalog
+from ui.jobs import Look
 from ui.widgets import show
 
 NAME: Final = "sweep"
@@ -180,8 +180,8 @@ def _drawn(found: Setup, column: Column, asked: Sweep, t: Catalog, running: bool
         return
     if now.running:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            share, ended, texts = run.progress(now.comparison)
-            steps = now.comparison.steps if now.comparison else 0
+            share, ended, texts = run.progress(now.value)
+            steps = now.value.steps if now.value else 0
             st.progress(share, text=t("compare.running", steps=steps, ended=ended, texts=texts))
             st.button(
                 t("compare.stop_button"),
@@ -192,7 +192,7 @@ def _drawn(found: Setup, column: Column, asked: Sweep, t: Catalog, running: bool
             )
         return
     question = found.question
-    if now.comparison is None or question is None:
+    if now.value is None or question is None:
         return
     engine = found.engines.get(column.model or question.model)
     if engine is None or isinstance(engine, Fault):
@@ -203,12 +203,12 @@ def _drawn(found: Setup, column: Column, asked: Sweep, t: Catalog, running: bool
 
 
 def _rows(
-    question: Question, now: Look, asked: Sweep, vocabulary: Vocabulary, t: Catalog
+    question: Question, now: Look[Comparison], asked: Sweep, vocabulary: Vocabulary, t: Catalog
 ) -> list[Row]:
-    assert now.comparison is not None
+    assert now.value is not None
     sample = min(state.place().view.sample, question.samples - 1)
     out = []
-    for value, written in zip(asked.values, now.comparison.columns, strict=True):
+    for value, written in zip(asked.values, now.value.columns, strict=True):
         text = chosen(written, sample)
         numbers: Figures | None = figures(written, vocabulary) if text and text.choices else None
         plain = _plain(text, vocabulary) if text else ""

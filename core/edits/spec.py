@@ -157,7 +157,7 @@ def _bad(part: str) -> Fault:
 def _read(name: str, options: list[str], part: str) -> dict[str, Any]:
     try:
         if name in STORAGES:
-            return {"packing": _packing(cast(Storage, name), options)}
+            return {"packing": _packing(name, options)}
         return {name if name != "bits" else "rounding": _PARTS[name](options)}
     except Fault:
         raise

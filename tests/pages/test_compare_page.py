@@ -8,6 +8,7 @@ import pytest
 
 from core.compare_records import Column, Comparison, Text, Written
 from core.decode.columns import PRESETS, parse_column
+from core.decode.generate import Stopped
 from core.faults import Fault
 from core.settings import BeamSettings, Settings
 from tests.pages.app import data_of, healthy, open_app, query_of, words
@@ -15,6 +16,7 @@ from ui import compare_jobs, compare_run
 from ui.compare_setup import FIRST, setup
 from ui.figures.compare_words import name
 from ui.i18n import catalog
+from ui.jobs import Look
 from ui.session import Place
 
 TOY = {"model": "toy", "prompt": "tell me", "p": "off"}
@@ -234,7 +236,7 @@ def test_stop_keeps_what_is_there(monkeypatch):
             turns.append(found.steps)
             try:
                 yield found
-            except compare_jobs.Stopped:
+            except Stopped:
                 yield replace(found, cancelled=True)
                 return
             time.sleep(0.6)
@@ -356,7 +358,7 @@ def open_on(at, compare, column, step):
         )
         place = held["place"]
         found = setup(place.spec, place.view)
-        look = compare_jobs.Look(compare_run.jobs().known(found.key), False)
+        look = Look(compare_run.jobs().known(found.key), False)
         shown = compare_run.scene(found, look, catalog("en"))
         assert compare.open_on_generate(found, shown, column, step)
         assert not compare.open_on_generate(found, shown, column, 99)
@@ -371,7 +373,7 @@ def test_everything_as_a_file():
     at = open_page("greedy", "sample", lang="en", samples="2")
     place = at.session_state["place"]
     found = setup(place.spec, place.view)
-    look = compare_jobs.Look(compare_run.jobs().known(found.key), False)
+    look = Look(compare_run.jobs().known(found.key), False)
     shown = compare_run.scene(found, look, catalog("en"))
     numbers = compare_run.all_figures(found, shown)
     whole = json.loads(json.dumps(record(shown, numbers, {"prompt": "tell me"}, catalog("en"))))

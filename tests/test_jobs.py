@@ -1,4 +1,4 @@
-"""Comparisons in threads: shared, watched, stopped, forgotten."""
+"""Long work in threads: shared, watched, stopped, forgotten."""
 
 import threading
 import time
@@ -9,10 +9,18 @@ from core.compare_records import Column, Comparison, Question, Text, Written
 from core.decode.generate import Stopped
 from core.faults import Fault
 from core.settings import Settings
-from ui import compare_jobs
-from ui.compare_jobs import Jobs
+from ui import jobs as module
+from ui.compare_jobs import size
+from ui.jobs import Jobs
 
 QUESTION = Question("a", "toy", (Column(Settings()),))
+
+
+AT_ONCE = 2
+
+
+def comparisons():
+    return Jobs("compare", size=size, kept_bytes=10**6, at_once=AT_ONCE)
 
 
 def found(steps: int, *, done: bool = False, cancelled: bool = False) -> Comparison:
@@ -47,12 +55,12 @@ def until(condition) -> None:
 
 
 def test_two_readers_share_one_job_and_its_answer():
-    jobs, script = Jobs(), Script()
+    jobs, script = comparisons(), Script()
     job = jobs.start("k", script, "a")
     assert jobs.start("k", script, "b") is job
-    assert job.watch("a").comparison is None
+    assert job.watch("a").value is None
     script.go.release()
-    until(lambda: job.watch("a").comparison is not None)
+    until(lambda: job.watch("a").value is not None)
     assert job.watch("a").running
     script.go.release(2)
     assert not job.wait(10).running
@@ -62,7 +70,7 @@ def test_two_readers_share_one_job_and_its_answer():
 
 
 def test_the_last_reader_who_leaves_stops_it_within_a_turn():
-    jobs, script = Jobs(), Script(100)
+    jobs, script = comparisons(), Script(100)
     job = jobs.start("k", script, "a")
     job.watch("b")
     script.go.release()
@@ -75,15 +83,15 @@ def test_the_last_reader_who_leaves_stops_it_within_a_turn():
     script.go.release()
     look = job.wait(10)
     assert not look.running
-    assert look.comparison.cancelled
+    assert look.value.cancelled
     assert script.made <= 3
     assert jobs.known("k") is None
     assert jobs.job("k") is None
 
 
 def test_a_job_that_nobody_looks_at_pauses_and_goes_on(monkeypatch):
-    monkeypatch.setattr(compare_jobs, "PATIENCE", 0.15)
-    jobs, script = Jobs(), Script(3)
+    monkeypatch.setattr(module, "PATIENCE", 0.15)
+    jobs, script = comparisons(), Script(3)
     job = jobs.start("k", script, "a")
     time.sleep(0.3)
     script.go.release(3)
@@ -98,8 +106,8 @@ def test_a_job_that_nobody_looks_at_pauses_and_goes_on(monkeypatch):
 
 
 def test_paused_jobs_hold_up_nobody(monkeypatch):
-    monkeypatch.setattr(compare_jobs, "PATIENCE", 0.05)
-    jobs, left = Jobs(), [Script(3) for _ in range(compare_jobs.AT_ONCE)]
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    jobs, left = comparisons(), [Script(3) for _ in range(AT_ONCE)]
     for index, script in enumerate(left):
         jobs.start(index, script, "a")
     time.sleep(0.1)  # longer than their reader is waited for: none begins a second turn
@@ -109,18 +117,18 @@ def test_paused_jobs_hold_up_nobody(monkeypatch):
     other = Script(1)
     job = jobs.start("other", other, "b")
     other.go.release()
-    assert job.wait(10).comparison.done
+    assert job.wait(10).value.done
 
 
 def test_a_job_that_nobody_comes_back_to_ends(monkeypatch):
-    monkeypatch.setattr(compare_jobs, "PATIENCE", 0.05)
-    monkeypatch.setattr(compare_jobs, "FORGET", 0.2)
-    jobs, script = Jobs(), Script(3)
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "FORGET", 0.2)
+    jobs, script = comparisons(), Script(3)
     job = jobs.start("k", script, "a")
     time.sleep(0.1)
     script.go.release(3)
     look = job.wait(10)
-    assert look.comparison.cancelled
+    assert look.value.cancelled
     assert script.made == 1
 
 
@@ -129,9 +137,9 @@ def test_a_fault_is_told_and_not_kept():
         raise Fault("no_columns")
         yield
 
-    jobs = Jobs()
+    jobs = comparisons()
     look = jobs.start("k", broken, "a").wait(10)
-    assert (look.running, look.fault.code, look.comparison) == (False, "no_columns", None)
+    assert (look.running, look.fault.code, look.value) == (False, "no_columns", None)
     assert jobs.known("k") is None
     assert jobs.job("k") is None
     assert jobs.fault("k").code == "no_columns"
@@ -145,18 +153,50 @@ def test_a_crash_is_a_sentence():
         yield found(1)
         raise ZeroDivisionError
 
-    jobs = Jobs()
+    jobs = comparisons()
     look = jobs.start("k", broken, "a").wait(10)
     assert look.fault.code == "compare_failed"
 
 
 def test_only_some_are_computed_at_a_time():
-    jobs = Jobs()
-    scripts = [Script(1) for _ in range(compare_jobs.AT_ONCE + 1)]
+    jobs = comparisons()
+    scripts = [Script(1) for _ in range(AT_ONCE + 1)]
     started = [jobs.start(i, script, "a") for i, script in enumerate(scripts)]
-    until(lambda: sum(script.started for script in scripts) == compare_jobs.AT_ONCE)
+    until(lambda: sum(script.started for script in scripts) == AT_ONCE)
     time.sleep(0.05)
-    assert sum(script.started for script in scripts) == compare_jobs.AT_ONCE
+    assert sum(script.started for script in scripts) == AT_ONCE
     for script in scripts:
         script.go.release()
     assert all(not job.wait(10).running for job in started)
+
+
+def test_work_that_knows_nothing_of_stopping_leaves_what_it_had():
+    script = Script(5)
+
+    def plain():
+        for step in range(1, 6):
+            assert script.go.acquire(timeout=10)
+            yield found(step, done=step == 5)
+
+    jobs = comparisons()
+    job = jobs.start("k", plain, "a")
+    script.go.release()
+    until(lambda: job.look.value is not None)
+    job.leave("a")
+    script.go.release(4)
+    look = job.wait(10)
+    assert (look.running, look.fault) == (False, None)
+    assert look.value.steps <= 2
+    assert jobs.known("k") is None
+
+
+def test_an_answer_can_be_forgotten():
+    jobs = comparisons()
+    jobs.start("k", lambda: iter_of(found(1, done=True)), "a").wait(10)
+    assert jobs.known("k").done
+    jobs.forget("k")
+    assert jobs.known("k") is None
+
+
+def iter_of(value):
+    yield value
