@@ -18,6 +18,7 @@ import streamlit as st
 from core.beam_records import BeamSearch, BeamStep
 from core.decode import BeamRun, Exhaustive, exhaustive, provider_of, replay
 from core.decode.beam_replay import Verdict
+from core.decode.ends import end_ids
 from core.engine.cost import check_prompt
 from core.engine.memory import ByteLRU
 from core.faults import Fault
@@ -211,8 +212,8 @@ def _as_stored(settings: BeamSettings, stored: BeamSearch) -> BeamSettings:
 
 
 def _fresh(source: Source, settings: BeamSettings) -> BeamRun:
-    info = source.engine.info
-    return BeamRun(settings, info.end_ids, prompt=source.prompt, context=info.context)
+    ends, context = end_ids(settings, source.engine), source.engine.info.context
+    return BeamRun(settings, ends, prompt=source.prompt, context=context)
 
 
 def _resumed(source: Source, settings: BeamSettings) -> BeamRun:

@@ -12,11 +12,11 @@ import streamlit as st
 from core.engine.toy_classics import CLASSICS
 from core.engine.toy_table import ToyTable
 from core.settings import BEAM_KINDS, STOP_RULES
-from ui import link, state
+from ui import beam_ends, link, state
 from ui.beam_source import MOST_BEAMS
 from ui.beam_table import LESSONS, limit_of, outcomes, packed, pretty
 from ui.figures.beam_words import lesson_sentence
-from ui.i18n import Catalog, plain
+from ui.i18n import Catalog
 from ui.view import TABLE_CAP, View
 from ui.widgets import show
 
@@ -185,6 +185,9 @@ def settings(t: Catalog) -> None:
             _kind(view, t)
         with cells[3]:
             _of_kind(view, t)
+        if not view.table:
+            # A table names its own end words.
+            beam_ends.field(t)
 
 
 def _width(view: View, t: Catalog) -> None:
@@ -290,11 +293,3 @@ def _ask(key: str, field: str, convert: Callable[[Any], Any]) -> Callable[[], No
         st.session_state["whole_page"] = True
 
     return changed
-
-
-def end_sentence(engine: Any, limit: int, t: Catalog) -> str:
-    """What ends a text, as Markdown."""
-    labels = ", ".join(f"“{plain(engine.vocabulary.label(id))}”" for id in engine.info.end_ids)
-    if not labels:
-        return t("beam_search.end_none", limit=limit)
-    return t("beam_search.end_tokens", tokens=labels, limit=limit)

@@ -10,10 +10,11 @@ import streamlit as st
 
 from core.beam_records import BeamSearch, Node
 from core.cli.beams import search_record
+from core.decode.ends import end_ids
 from core.engine.toy_classics import CLASSICS
 from core.faults import Fault, NotReady
 from core.settings import BeamSettings
-from ui import beam, state
+from ui import beam, beam_ends, state
 from ui import beam_controls as controls
 from ui.beam import Answer
 from ui.beam_source import Source, logits_after, settings_of, source_of
@@ -39,14 +40,15 @@ def draw(t: Catalog, context: Context | None) -> None:
     controls.settings(t)
     try:
         source, settings = source_of(context), settings_of()
+        if source is None:
+            return
+        ends = end_ids(settings, source.engine)
     except Fault as fault:
         st.error(t.fault(fault))
         return
-    if source is None:
-        return
     if st.session_state.pop(controls.FRESH, False):
         beam.run_anew(source, settings)
-    st.caption(controls.end_sentence(source.engine, settings.max_new, t))
+    st.caption(beam_ends.sentence(ends, source.engine, settings.max_new, t))
     if table in CLASSICS:
         controls.lesson(table, source.engine.vocabulary, t)
     try:

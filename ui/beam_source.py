@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from core.decode import provider_of
 from core.decode.beam import run_of
+from core.decode.ends import end_ids
 from core.engine.protocol import Engine
 from core.engine.toy import ToyEngine
 from core.engine.toy_table import ToyTable
@@ -70,6 +71,7 @@ def settings_of() -> BeamSettings:
         length_penalty=view.alpha,
         stop="full" if view.rule == "full" else "best",
         nbest=min(view.nbest, width) or None,
+        ends=() if view.table else view.ends,
         max_new=own.max_new,
     )
     # What another kind is set to must not make this search another question.
@@ -82,8 +84,8 @@ def settings_of() -> BeamSettings:
 
 
 def greedy_of(settings: BeamSettings) -> BeamSettings:
-    """The beam of one with the same limit."""
-    return BeamSettings(width=1, max_new=settings.max_new)
+    """The beam of one with the same limit and the same end tokens."""
+    return BeamSettings(width=1, max_new=settings.max_new, ends=settings.ends)
 
 
 def question(source: Source, settings: BeamSettings) -> tuple[Any, ...]:
@@ -102,7 +104,7 @@ def reader_of(source: Source, settings: BeamSettings) -> Callable[..., tuple[Any
 
         return alone
     # The name holds the limit too: with it, a shorter search leaves a longer one no answers.
-    name = (run_of(source.prompt, settings, source.engine.info.end_ids), settings.max_new)
+    name = (run_of(source.prompt, settings, end_ids(settings, source.engine)), settings.max_new)
     provider = provider_of(source.engine, source.prompt, name)
 
     def batch(prefixes: tuple[tuple[int, ...], ...]) -> tuple[Any, float]:

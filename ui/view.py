@@ -20,6 +20,8 @@ WHYS: Final = ("gradient", "integrated")
 ORDERS: Final = ("none", "shuffled")
 WORDS_CAP: Final = 200
 CELLS: Final = ("norm", "attention", "feed_forward", "cosine")
+ENDS_CAP: Final = (17, 40)
+"""End tokens of a beam search in a link, and characters of each."""
 KINDS: Final = ("sampled", "diverse")
 DICE: Final = ("own",)
 TABLE_CAP: Final = 2000
@@ -77,6 +79,8 @@ class View:
     """Its stopping rule: a name of STOP_RULES."""
     nbest: int = 0
     """Hypotheses wanted of it; 0: all that are held."""
+    ends: tuple[str, ...] = ()
+    """What else ends its texts, as ``core.decode.ends`` reads it."""
     kind: str = ""
     """Another kind of beam search: a name of KINDS; empty: the usual one."""
     groups: int = 2
@@ -241,6 +245,7 @@ FIELDS: Final[dict[str, tuple[str, Parse, Spell]]] = {
     "alpha": ("alpha", real(-MAX_PENALTY, MAX_PENALTY), spelled),
     "rule": ("rule", one_of(STOP_RULES), str),
     "nbest": ("nbest", within(0, MAX_BEAMS), spelled),
+    "ends": ("end", lines(*ENDS_CAP), joined),
     "kind": ("kind", one_of(KINDS), str),
     "groups": ("groups", within(1, MAX_BEAMS), spelled),
     "diversity": ("diversity", real(0, 100), spelled),

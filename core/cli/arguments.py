@@ -8,13 +8,12 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final, NoReturn
 
-from core.cli import further
+from core.cli import beam_options, further
 from core.cli.numbers import number, whole
 from core.faults import Fault
 from core.settings import (
     BEAM_KINDS,
     STAGE_NAMES,
-    STOP_RULES,
     STRATEGIES,
     BeamSettings,
     FilterName,
@@ -26,17 +25,6 @@ DEFAULT_MODEL: Final = RunSpec().model
 MAX_TOP: Final = 1_000_000
 BEAM: Final = "beam"
 """The strategy that is a search, with settings of its own."""
-BEAM_OPTIONS: Final = (
-    "beams",
-    "length_penalty",
-    "stop",
-    "nbest",
-    "end",
-    "beam_kind",
-    "groups",
-    "diversity",
-)
-
 
 OPTIONS: Final = {"forced": "force", "banned": "ban"}
 """What settings are called when typed, where it is something else."""
@@ -81,7 +69,7 @@ def _models(command: argparse.ArgumentParser) -> None:
 def _run(command: argparse.ArgumentParser) -> None:
     _prompt(command)
     _settings(command, (*STRATEGIES, BEAM))
-    _beam(command)
+    beam_options.add(command)
     command.add_argument("--max-new", metavar="N", help="stop after N new tokens (default: 24)")
     command.add_argument("--top", metavar="N", default="10", help="tokens listed for each stage")
     _json(command)
@@ -154,38 +142,6 @@ def _choose(command: argparse.ArgumentParser) -> None:
     _json(command)
 
 
-def _beam(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--beams", metavar="W", help="texts that beam search keeps (default: 4)")
-    command.add_argument(
-        "--length-penalty", metavar="A", help="score = sum of ln p / length^A (default: 0, off)"
-    )
-    command.add_argument(
-        "--stop",
-        metavar="|".join(STOP_RULES),
-        help="when W texts are complete, or when no other can still win (default: best)",
-    )
-    command.add_argument("--nbest", metavar="N", help="texts returned (default: W)")
-    command.add_argument(
-        "--end",
-        metavar="TEXT|#ID",
-        action="append",
-        help="also ends a text: what one token writes, such as '.' or '\\n', or an id, such as "
-        "'#13'; once for each; '#none' leaves the model's own end tokens out",
-    )
-    command.add_argument(
-        "--beam-kind",
-        metavar="|".join(BEAM_KINDS),
-        help="the likeliest texts; drawn ones, with --temperature and --seed; or groups that "
-        "keep out of each other's way (default: plain)",
-    )
-    command.add_argument("--groups", metavar="G", help="of diverse beams (default: 2)")
-    command.add_argument(
-        "--diversity",
-        metavar="D",
-        help="nats that a token costs for each beam of an earlier group that took it (0.5)",
-    )
-
-
 def _settings(command: argparse.ArgumentParser, strategies: tuple[str, ...] = STRATEGIES) -> None:
     command.add_argument("--strategy", metavar="|".join(strategies))
     command.add_argument("--temperature", metavar="T", help="divides the logits; 0 is greedy")
@@ -240,7 +196,7 @@ def is_beam(typed: argparse.Namespace) -> bool:
         raise Fault("unknown_strategy", value=typed.strategy, allowed=", ".join(known))
     if typed.strategy == BEAM:
         return True
-    for name in BEAM_OPTIONS:
+    for name in beam_options.NAMES:
         if getattr(typed, name) is not None:
             raise Fault("only_with_beam", option=f"--{name.replace('_', '-')}")
     return False
