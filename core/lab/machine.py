@@ -39,8 +39,8 @@ def machine(device: str = "cpu") -> Machine:
     if device.startswith("cuda") and torch.cuda.is_available():
         named = torch.cuda.get_device_name(device)
     return Machine(
-        processor=_processor(),
-        cores=_cores(),
+        processor=processor(),
+        cores=cores(),
         threads=torch.get_num_threads(),
         memory=psutil.virtual_memory().total,
         torch=version("torch"),
@@ -49,14 +49,16 @@ def machine(device: str = "cpu") -> Machine:
     )
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Those that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS and Windows
         return os.cpu_count() or 1
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Its name, as the system gives it."""
     try:
         lines = CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -36,7 +36,7 @@ class Device:
     """TFLOP/s."""
     bf16: float
     link: float
-    """GB/s to the others, both directions together."""
+    """GB/s to the others, both directions together; 0 where there are none."""
     source: str
     date: str
 
@@ -103,6 +103,10 @@ class Plan:
     """Seconds from the prompt to its first token."""
     per_token: float
     """Seconds from one token to the next, at the middle of the text."""
+    reading: float
+    """Seconds of ``per_token`` that the bytes need at the full bandwidth."""
+    computing: float
+    """Seconds of ``per_token`` that the operations need at the full rate; both go on at once."""
     tokens_per_second: float
     """Of the whole batch; with pipeline stages, when each of them has a batch to work on."""
     bound: Literal["bandwidth", "compute", "communication"]
@@ -116,14 +120,22 @@ class Plan:
     def memory(self) -> float:
         return self.weights + self.kv + self.activations
 
+    @property
+    def waiting_share(self) -> float:
+        """The share of a step in which the arithmetic units wait, for memory or for others."""
+        return 1 - self.computing / self.per_token
+
 
 def plan(shape: ModelShape, device: Device, load: Load) -> Plan:
     """The bounds of ``shape`` on ``load.devices`` devices.
 
-    Raises Fault where the heads or the layers cannot be dealt out to so many.
+    Raises Fault where the heads or the layers cannot be dealt out to so many, or where the
+    device stands alone.
     """
     tensor, stages = load.tensor_parallel, load.pipeline_parallel
     _check(shape, tensor, stages)
+    if load.devices > 1 and device.link <= 0:
+        raise Fault("device_alone", name=device.name)
     weights = weight_bytes(shape, load.precision) / load.devices
     held = min(tensor, shape.kv_heads)
     kv_all = load.batch * shape.kv_bytes(load.context, load.activation_bytes)
@@ -150,6 +162,8 @@ def plan(shape: ModelShape, device: Device, load: Load) -> Plan:
         fits=weights + kv + activations <= device.memory * 1e9,
         first_token=prefill + prompt_sent,
         per_token=per_token,
+        reading=reading,
+        computing=computing,
         tokens_per_second=load.batch * stages / per_token,
         bound=bound,
         communication_bytes=bytes_sent,
@@ -211,5 +225,7 @@ def _communication(
     ring = rounds * size * 2 * (tensor - 1) / tensor
     hand_over = (stages - 1) * size / tensor
     exchanges = rounds + stages - 1
+    if not exchanges:
+        return 0.0, 0.0
     one_way = device.link / 2 * 1e9
     return ring / stages + hand_over, (ring + hand_over) / one_way + exchanges * EXCHANGE_SECONDS

@@ -6,6 +6,7 @@ grouped-query attention, RoPE and a feed-forward part with or without a gate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -41,6 +42,8 @@ class ModelShape:
     """Norms of width D in a layer."""
     qk_norm: bool = False
     """A norm of head_dim on queries and one on keys."""
+    qkv_bias: bool = False
+    """A number is added to each value of a query, key and value."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -78,6 +81,12 @@ class ModelShape:
         return self.layers * each + self.width
 
     @property
+    def bias_parameters(self) -> int:
+        """Of all layers."""
+        each = self.head_dim * (self.heads + 2 * self.kv_heads)
+        return self.layers * each if self.qkv_bias else 0
+
+    @property
     def table_parameters(self) -> int:
         """Of the embedding matrix; the LM head has as many."""
         return self.vocabulary * self.width
@@ -90,7 +99,7 @@ class ModelShape:
             + self.router_parameters
         )
         tables = self.table_parameters * (1 if self.tied else 2)
-        return self.layers * layer + self.norm_parameters + tables
+        return self.layers * layer + self.norm_parameters + self.bias_parameters + tables
 
     @property
     def active_parameters(self) -> int:
@@ -140,39 +149,61 @@ def _whole(name: str, value: Any, low: int, high: int) -> None:
         raise Fault("setting_out_of_range", name=name, value=value, low=low, high=high)
 
 
-def shape_of(config: Any, name: str) -> ModelShape:
-    """The shape that a transformers configuration describes.
+UNGATED: Final = ("gpt2", "phi", "gpt_neox", "opt", "bloom", "starcoder2")
+OTHER_PARTS: Final = ("kv_lora_rank", "n_shared_experts", "shared_expert_intermediate_size")
+"""Fields of architectures with parts that no number here counts: compressed keys and values,
+experts that every token goes through."""
+COUNTED: Final = frozenset({"full_attention", "sliding_attention"})
 
-    Raises Fault for a configuration without the usual fields.
+
+def shape_of(config: Any, name: str) -> ModelShape:
+    """The shape that a transformers configuration describes; of one for pictures and text, that
+    of its text part.
+
+    Raises Fault for a configuration without the usual fields, or with parts that are not counted.
     """
-    heads, width = (_read(config, key) for key in ("num_attention_heads", "hidden_size"))
-    experts = getattr(config, "num_local_experts", None) or getattr(config, "num_experts", None)
+    config = config.get_text_config() if hasattr(config, "get_text_config") else config
     kinds = getattr(config, "layer_types", None) or ()
     kind = str(getattr(config, "model_type", ""))
-    gemma = kind.startswith(("gemma2", "gemma3"))
+    if set(kinds) - COUNTED or any(getattr(config, part, None) for part in OTHER_PARTS):
+        raise Fault("config_not_counted", architecture=kind)
+    heads, width = (_read(config, key) for key in ("num_attention_heads", "hidden_size"))
+    layers = _read(config, "num_hidden_layers")
+    experts = getattr(config, "num_local_experts", None) or getattr(config, "num_experts", None)
+    window, sliding = _sliding(config, kinds, layers)
     return ModelShape(
         name=name,
-        layers=_read(config, "num_hidden_layers"),
+        layers=layers,
         width=width,
         heads=heads,
         kv_heads=getattr(config, "num_key_value_heads", None) or heads,
         head_dim=getattr(config, "head_dim", None) or width // heads,
         feed_forward=_feed_forward(config, width, experts),
         vocabulary=_read(config, "vocab_size"),
-        gated=kind not in ("gpt2", "phi", "gpt_neox", "opt", "bloom"),
+        gated=kind not in UNGATED,
         tied=bool(getattr(config, "tie_word_embeddings", False)),
         experts=experts or 1,
         active=getattr(config, "num_experts_per_tok", None) or 1,
-        window=getattr(config, "sliding_window", None),
-        sliding_layers=sum(layer == "sliding_attention" for layer in kinds),
-        norms=4 if gemma else 2,
+        window=window,
+        sliding_layers=sliding,
+        norms=4 if kind.startswith(("gemma2", "gemma3")) else 2,
         qk_norm=kind.startswith(("gemma3", "qwen3")),
+        qkv_bias=kind == "qwen2" or bool(getattr(config, "attention_bias", False)),
     )
+
+
+def _sliding(config: Any, kinds: Sequence[str], layers: int) -> tuple[int | None, int]:
+    """(positions that a sliding layer sees, number of sliding layers)."""
+    window = getattr(config, "sliding_window", None)
+    if not window or not getattr(config, "use_sliding_window", True):
+        return None, 0
+    count = sum(layer == "sliding_attention" for layer in kinds) if kinds else layers
+    return (window, count) if count else (None, 0)
 
 
 def _read(config: Any, key: str) -> int:
     value = getattr(config, key, None)
-    if not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int):
         raise Fault("config_without", field=key)
     return value
 

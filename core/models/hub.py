@@ -27,6 +27,8 @@ WANTED_JSON: Final = (
 TOKENIZER_FILES: Final = ("tokenizer.json", "config.json", "generation_config.json")
 TOKENIZER_LIMIT: Final = 100_000_000
 """Bytes; the largest tokenizers known have 40 million."""
+CONFIG_LIMIT: Final = 1_000_000
+"""Bytes; configurations have a few thousand."""
 
 
 def download(name: str, folder: Path, done: Callable[[float], None]) -> None:
@@ -58,6 +60,18 @@ def download_tokenizer(name: str, folder: Path) -> None:
             raise Fault("hub_without_tokenizer", name=name)
         check_space(name, sum(wanted.values()))
         _snapshot(name, revision, folder, list(wanted))
+
+
+def download_config(name: str, folder: Path) -> None:
+    """Fetch only the configuration of ``name``: its numbers, a few kilobytes.
+
+    Raises Fault as ``download``, and for a model without a configuration of a sane size.
+    """
+    with _faults(name):
+        revision, sizes = _listing(name)
+        if not 0 < sizes.get("config.json", 0) <= CONFIG_LIMIT:
+            raise Fault("hub_without_config", name=name)
+        _snapshot(name, revision, folder, ["config.json"])
 
 
 def _listing(name: str) -> tuple[str | None, dict[str, int]]:
