@@ -336,5 +336,5 @@ def test_the_packaged_models(name, longest, request):
         found = engine.next_logits(rows, run="lengths")
         for row, text, logits in zip(rows, texts, found, strict=True):
             alone = engine.forward(row, prompt_length=len(text)).logits
-            assert logits == pytest.approx(alone, abs=2e-4)
+            assert logits == pytest.approx(alone, abs=SAME)
         rows = [(*row, int(np.argmax(logits))) for row, logits in zip(rows, found, strict=True)]
