@@ -14,7 +14,7 @@ from core.faults import Fault
 from core.lab.shape import ModelShape, shape_of
 from core.models import cache as disk
 from core.models import hub
-from core.models.catalog import HUB_ID, ModelEntry
+from core.models.catalog import HUB_ID, ModelEntry, resolve
 
 PRESETS: Final = Path(__file__).with_name("shape_presets.toml")
 TYPED: Final = (
@@ -70,6 +70,30 @@ def typed_shape(text: str) -> ModelShape:
 def spell_shape(shape: ModelShape) -> str:
     """The text that ``typed_shape`` reads."""
     return ".".join(str(getattr(shape, name)) for name in TYPED)
+
+
+def named_shape(name: str, *, local: bool = True) -> ModelShape:
+    """A preset, a typed shape, a folder with a config.json, or a hub model whose configuration
+    was fetched. ``local=False`` refuses folders. Raises Fault for anything else.
+    """
+    if name in presets():
+        return presets()[name].shape
+    if name[:1].isdigit() and name.replace(".", "").isdigit():
+        return typed_shape(name)
+    if HUB_ID.fullmatch(name):
+        return fetched_shape(hub_entry(name, local=local))
+    if local and (Path(name).expanduser() / "config.json").is_file():
+        folder = Path(name).expanduser()
+        return shape_of(_config(folder, folder.name), folder.name)
+    raise Fault("unknown_shape", value=name, allowed=", ".join(presets()))
+
+
+def hub_entry(name: str, *, local: bool = True) -> ModelEntry:
+    """The hub model of that id. Raises Fault for what is none, and in a class."""
+    entry = resolve(name, local=local)
+    if entry.kind != "hub":
+        raise Fault("config_of_hub_only", name=name)
+    return entry
 
 
 # ---------------------------------------------------------------- the hub

@@ -1,0 +1,198 @@
+"""``lab plan``: what would fit where, and how fast it could be at best."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+from core.cli.lab_common import add_json, written
+from core.cli.numbers import whole
+from core.cli.output import check_target
+from core.faults import Fault
+from core.lab.plan import WEIGHT_BYTES, Device, Load, Precision, devices
+from core.lab.plan_advice import HERE, advise, device_named, of_machine, published
+from core.lab.plan_table import as_csv, combinations, row
+from core.lab.roofline_store import stored_roof
+from core.lab.shape import ModelShape
+from core.lab.shape_presets import (
+    NAMED,
+    TYPED,
+    fetch_config,
+    fetched,
+    hub_entry,
+    named_shape,
+    presets,
+)
+from core.models.catalog import HUB_ID
+
+NEEDED: Final = ("layers", "width", "heads", "feed_forward", "vocabulary")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config",
+        metavar="NAME|OWNER/NAME|FOLDER",
+        help=f"a model: {', '.join(presets())}; a hub id, whose config.json is fetched; a folder",
+    )
+    typed = parser.add_argument_group("a model by its numbers, instead of --config")
+    for name in TYPED:
+        typed.add_argument(f"--{name.replace('_', '-')}", metavar="N")
+    many = parser.add_argument_group("what it runs on; each may be a list with commas")
+    many.add_argument(
+        "--device", metavar="NAME,…", help=f"a name, or a part of it (all); also “{HERE}”"
+    )
+    many.add_argument("--precision", metavar="P,…", help=f"{', '.join(WEIGHT_BYTES)} (bf16)")
+    many.add_argument("--batch", metavar="N,…", help="texts at once (1)")
+    many.add_argument("--tp", metavar="N,…", help="tensor-parallel devices (1)")
+    many.add_argument("--pp", metavar="N,…", help="pipeline stages (1)")
+    parser.add_argument("--prompt", default="512", metavar="N", help="tokens read (%(default)s)")
+    parser.add_argument("--new", default="128", metavar="N", help="tokens written (%(default)s)")
+    add_json(parser)
+    parser.add_argument("--csv", metavar="-|FILE", nargs="?", const="-", help="rows as CSV")
+
+
+def run(typed: argparse.Namespace) -> None:
+    """Plan every combination. Raises Fault for what cannot be read, and for too many."""
+    check_target(typed.csv)
+
+    def make() -> dict[str, Any]:
+        shape, among = _shape(typed), _devices(typed.device)
+        load = Load(prompt=_number("prompt", typed.prompt), new=_number("new", typed.new))
+        found = combinations(
+            shape,
+            among,
+            load,
+            precisions=cast(Sequence[Precision], _parts(typed.precision)),
+            batches=_numbers("batch", typed.batch),
+            tensor=_numbers("tensor_parallel", typed.tp),
+            pipeline=_numbers("pipeline_parallel", typed.pp),
+        )
+        for each in found:
+            if each.fault is not None and len(found) == 1:
+                raise each.fault
+        advice = None
+        if len(found) == 1:
+            known = advise(shape, found[0].device, found[0].load)
+            advice = {"precision": known.precision, "ranks": known.ranks, "batch": known.batch}
+        return {
+            "shape": {"name": shape.name, "parameters": shape.parameters}
+            | {name: getattr(shape, name) for name in TYPED},
+            "kind": "theory: lower bounds of time",
+            "plans": [row(each) for each in found],
+            "sources": {device.name: f"{device.source}, {device.date}" for device in among},
+            "advice": advice,
+        }
+
+    if typed.csv and not typed.json:
+        _to(typed.csv, as_csv(make()["plans"]))
+        return
+    written(typed, make, _lines)
+
+
+def _shape(typed: argparse.Namespace) -> ModelShape:
+    given = {name: getattr(typed, name) for name in TYPED if getattr(typed, name) is not None}
+    if not given:
+        name = typed.config or "llama-3-70b"
+        if name not in presets() and HUB_ID.fullmatch(name):
+            entry = hub_entry(name)
+            if not fetched(entry):
+                fetch_config(entry)
+        return named_shape(name)
+    for name in NEEDED:
+        if name not in given:
+            raise Fault("setting_not_whole", name=name, value="")
+    numbers: dict[str, Any] = {name: _number(name, text) for name, text in given.items()}
+    heads = numbers["heads"]
+    return ModelShape(
+        NAMED,
+        **{
+            "kv_heads": heads,
+            "head_dim": max(1, numbers["width"] // max(1, heads)),
+            **numbers,
+        },
+    )
+
+
+def _parts(text: str | None) -> tuple[str, ...]:
+    """``1,4,16``, without spaces around."""
+    return () if text is None else tuple(part.strip() for part in text.split(","))
+
+
+def _devices(text: str | None) -> tuple[Device, ...]:
+    names = _parts(text)
+    roof = stored_roof()
+    here = of_machine(roof) if roof is not None else None
+    if text is None:
+        return (*devices(), *([here] if here else []))
+    if here is None and any(name.lower() == HERE for name in names):
+        raise Fault("roof_not_measured")
+    return tuple(device_named(name, here) for name in names)
+
+
+def _number(name: str, text: str) -> int:
+    found = whole(name, text)
+    assert found is not None
+    return found
+
+
+def _numbers(name: str, text: str | None) -> tuple[int, ...]:
+    return tuple(_number(name, part) for part in _parts(text))
+
+
+def _to(target: str, text: str) -> None:
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        # utf-8-sig: spreadsheets take the file for Latin-1 without its mark
+        Path(target).write_text(text, encoding="utf-8-sig")
+    except OSError as error:
+        raise Fault("json_unwritable", name=target, reason=error.strerror) from None
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    shape = found["shape"]
+    yield f"{shape['name']}: {shape['parameters']:,} parameters. Times are lower bounds (theory)."
+    yield (
+        f"{'device':<28}{'numbers':>8}{'batch':>6}{'TP×PP':>7}{'needs':>10}{'has':>8}  "
+        f"{'fits':<5}{'first':>10}{'token':>10}{'tokens/s':>10}  bound by"
+    )
+    for each in found["plans"]:
+        where = f"{each['device']:<28}{each['precision']:>8}{each['batch']:>6}"
+        where += f"{each['tensor_parallel']:>5}×{each['pipeline_parallel']}"
+        if each["why_not"]:
+            yield f"{where}  {each['why_not']}"
+            continue
+        yield (
+            f"{where}{each['needed_gb']:>7.1f} GB{each['device_gb']:>5.0f} GB  "
+            f"{'yes' if each['fits'] else 'no':<5}{each['first_token_ms']:>7.1f} ms"
+            f"{each['per_token_ms']:>7.2f} ms{each['tokens_per_second']:>10,.0f}  {each['bound']}"
+        )
+    if found["advice"] is not None:
+        yield from _advice(found["plans"][0], found["advice"])
+    ratios = [each.ratio for each in published()]
+    yield (
+        f"published measurements took {min(ratios):.1f} to {max(ratios):.1f} times the bound "
+        "(core/lab/plan_published.toml)"
+    )
+
+
+def _advice(plan: dict[str, Any], advice: dict[str, Any]) -> Iterator[str]:
+    waits = f"at batch {plan['batch']} the arithmetic waits {plan['waiting_share']:.1%} of a step"
+    yield waits
+    if plan["fits"]:
+        yield f"it fits; up to {advice['batch']:,} texts at once would"
+        return
+    yield (
+        f"it does not fit: weights alone take {plan['weights_gb']:.0f} GB of "
+        f"{plan['device_gb']:.0f} GB"
+        if plan["weights_gb"] > plan["device_gb"]
+        else f"it does not fit: {plan['needed_gb']:.1f} GB of {plan['device_gb']:.0f} GB"
+    )
+    if advice["precision"]:
+        yield f"with {advice['precision']} it would"
+    if advice["ranks"]:
+        yield f"on {advice['ranks']} devices, tensor parallel, it would"
