@@ -20,7 +20,7 @@ AT_ONCE = 2
 
 
 def comparisons():
-    return Jobs("compare", size=size, kept_bytes=10**6, at_once=AT_ONCE)
+    return Jobs("compare_failed", size=size, kept_bytes=10**6, at_once=AT_ONCE)
 
 
 def found(steps: int, *, done: bool = False, cancelled: bool = False) -> Comparison:

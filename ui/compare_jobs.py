@@ -23,4 +23,4 @@ def size(found: Comparison) -> int:
 @st.cache_resource(show_spinner=False)
 def jobs() -> Jobs[Comparison]:
     """Those of this process."""
-    return Jobs("compare", size=size, kept_bytes=KEPT_BYTES)
+    return Jobs("compare_failed", size=size, kept_bytes=KEPT_BYTES)

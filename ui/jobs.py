@@ -71,14 +71,14 @@ class Job(Generic[T]):
         keep: Callable[[T], None],
         gate: threading.Semaphore,
         *,
-        name: str,
+        failed: str,
     ) -> None:
-        self._turns, self._keep, self._gate, self._name = turns, keep, gate, name
+        self._turns, self._keep, self._gate, self._failed = turns, keep, gate, failed
         self._changed = threading.Condition()
         self._watchers: dict[Hashable, float] = {}
         self._stopped = False
         self.look: Look[T] = Look(None, True)
-        threading.Thread(target=self._work, name=name, daemon=True).start()
+        threading.Thread(target=self._work, name="job", daemon=True).start()
 
     def watch(self, who: Hashable) -> Look[T]:
         """Say that ``who`` is looking, and how far it is."""
@@ -117,7 +117,7 @@ class Job(Generic[T]):
         except Fault as fault:
             self._end(replace(self.look, running=False, fault=fault))
         except BaseException:
-            self._end(replace(self.look, running=False, fault=Fault(f"{self._name}_failed")))
+            self._end(replace(self.look, running=False, fault=Fault(self._failed)))
             raise
 
     def _run(self) -> None:
@@ -156,15 +156,14 @@ def _last(turns: Generator[T, None, Any], now: T) -> T:
 class Jobs(Generic[T]):
     """All jobs of one kind in this process.
 
-    ``name`` is the first half of the code of the fault for an error of the program,
-    ``kept_bytes`` the budget for answers, whose ``size`` is in bytes; ``at_once`` jobs take a
+    ``failed`` is the code of the fault for an error of the program, ``kept_bytes`` the budget for answers, whose ``size`` is in bytes; ``at_once`` jobs take a
     turn at the same time, the others wait for theirs.
     """
 
     def __init__(
-        self, name: str, *, size: Callable[[T], int], kept_bytes: int, at_once: int = 2
+        self, failed: str, *, size: Callable[[T], int], kept_bytes: int, at_once: int = 2
     ) -> None:
-        self._name, self._size = name, size
+        self._code, self._size = failed, size
         self._kept: ByteLRU[Hashable, T] = ByteLRU(kept_bytes)
         self._running: dict[Hashable, Job[T]] = {}
         self._failed: dict[Hashable, Fault] = {}
@@ -206,7 +205,7 @@ class Jobs(Generic[T]):
                 def keep(done: T) -> None:
                     self._kept.put(key, done, self._size(done))
 
-                found = self._running[key] = Job(turns, keep, self._gate, name=self._name)
+                found = self._running[key] = Job(turns, keep, self._gate, failed=self._code)
         found.watch(who)
         return found
 

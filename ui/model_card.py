@@ -7,10 +7,12 @@ from typing import Final
 
 import streamlit as st
 
+from core.edits.spec import split
 from core.engine.store import BUSY, ModelState
 from core.faults import Fault
 from core.models.catalog import CATALOGUE, ModelEntry, resolve, terms_text, title_of
 from ui import state
+from ui.edit_words import edit_words
 from ui.i18n import Catalog, plain
 
 OWN: Final = "own"
@@ -22,9 +24,10 @@ POLL: Final = 1.0
 def model_card(t: Catalog) -> None:
     """The list of models, and the state of the one that is chosen."""
     chosen = state.place().spec.model
-    listed = [*CATALOGUE, *([] if chosen in CATALOGUE else [chosen]), OWN]
-    if st.session_state.get("w_model") not in (chosen, OWN):
-        st.session_state["w_model"] = chosen
+    name, edit = split(chosen)
+    listed = [*CATALOGUE, *([] if name in CATALOGUE else [name]), OWN]
+    if st.session_state.get("w_model") not in (name, OWN):
+        st.session_state["w_model"] = name
     st.selectbox(
         t("frame.model"),
         listed,
@@ -36,6 +39,8 @@ def model_card(t: Catalog) -> None:
         _own(t)
     # A name that is no model gets its sentence on the page.
     with contextlib.suppress(Fault):
+        if edit:
+            _edited(t, name, edit)
         _state(t, chosen)
 
 
@@ -43,6 +48,21 @@ def _title(t: Catalog, name: object) -> str:
     if name == OWN:
         return t("frame.model_own")
     return title_of(str(name))
+
+
+def _edited(t: Catalog, name: str, edit: str) -> None:
+    """What was done to the weights, and the way back."""
+    with st.container(border=True, gap="xsmall", key="edited"):
+        words = edit_words(t, edit)
+        st.caption(t("lab.edit", edit=words), help=t("lab.edit_help"))
+        st.button(
+            t("lab.edit_off"),
+            key="edit_off",
+            icon=":material/undo:",
+            on_click=state.ask,
+            kwargs={"model": name},
+            width="stretch",
+        )
 
 
 def _picked() -> None:

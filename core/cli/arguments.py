@@ -8,8 +8,9 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final, NoReturn
 
-from core.cli import beam_options, further
+from core.cli import beam_options, further, lab, lab_common
 from core.cli.numbers import number, whole
+from core.edits.spec import join, parse_edit, spell, split
 from core.faults import Fault
 from core.settings import (
     BEAM_KINDS,
@@ -40,6 +41,9 @@ class Parser(argparse.ArgumentParser):
             many = name in ("force", "column", "ban", "end")
             if isinstance(value, list) and not (many and all(isinstance(v, str) for v in value)):
                 self.error(f"--{name.replace('_', '-')} needs a value")
+        if getattr(typed, "edit", None):
+            # Whoever can name a model can name an edited one.
+            typed.model = join(split(typed.model)[0], spell(parse_edit(typed.edit)))
         return typed
 
     def error(self, message: str) -> NoReturn:
@@ -56,6 +60,7 @@ def parser() -> Parser:
     _choose(commands.add_parser("choose", help="the filters on typed numbers", allow_abbrev=False))
     _inspect(commands.add_parser("inspect", help="look inside one step", allow_abbrev=False))
     _compare(commands.add_parser("compare", help="strategies side by side", allow_abbrev=False))
+    lab.add(commands.add_parser("lab", help="experiments on speed and size", allow_abbrev=False))
     return top
 
 
@@ -83,6 +88,7 @@ def _prompt(command: argparse.ArgumentParser) -> None:
         metavar="NAME|toy:FILE.json|PATH",
         help=f"a name of the catalogue, a hub id or a folder (default: {DEFAULT_MODEL})",
     )
+    lab_common.add_edit(command)
     command.add_argument(
         "--literal", action="store_true", help="read control strings in the prompt as plain text"
     )

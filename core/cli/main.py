@@ -7,7 +7,7 @@ import errno
 import sys
 from collections.abc import Callable, Sequence
 
-from core.cli import arguments, commands, compare
+from core.cli import arguments, commands, compare, lab
 from core.cli.inspect import inspect
 from core.cli.output import any_terminal, check_screen, say, silence
 from core.faults import Fault
@@ -21,6 +21,7 @@ COMMANDS: dict[str, Command] = {
     "choose": commands.choose,
     "compare": compare.run,
     "inspect": inspect,
+    "lab": lab.run,
 }
 
 

@@ -1,10 +1,14 @@
 """Opening the app without a browser."""
 
+import contextlib
 import json
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from core.edits.spec import join
+from core.faults import Fault
+from core.models.catalog import resolve
 from ui.state import store
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -14,6 +18,8 @@ def open_app(page: str | None = None, *, ready: bool = True, **query: str) -> Ap
     """Open Home, or a page by its file name, at a link; with its model in memory if ``ready``."""
     if ready:
         name = query.get("model", "smollm2-135m")
+        with contextlib.suppress(Fault):
+            name = resolve(join(name, query.get("edit", ""))).name
         store().request(name)
         assert store().wait(name, timeout=120).status == "ready"
     at = AppTest.from_file(str(APP), default_timeout=120)

@@ -1,0 +1,27 @@
+"""``lab``: the experiments of the engineering laboratory, with the figures of the pages."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Final
+
+from core.cli import lab_plan, lab_roofline
+
+EXPERIMENTS: Final[dict[str, tuple[str, Any]]] = {
+    "roofline": ("what this machine can do at most, and a model's passes beside it", lab_roofline),
+    "plan": ("what fits where, and how fast it could be at best", lab_plan),
+}
+"""Name → (what it does, the module with ``add(parser)`` and ``run(typed)``)."""
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """A parser for each experiment."""
+    names = command.add_subparsers(dest="experiment", required=True, metavar="EXPERIMENT")
+    for name, (help, module) in EXPERIMENTS.items():
+        parser = names.add_parser(name, help=help, description=help, allow_abbrev=False)
+        module.add(parser)
+
+
+def run(typed: argparse.Namespace) -> None:
+    """Raises Fault where the experiment cannot be done."""
+    EXPERIMENTS[typed.experiment][1].run(typed)

@@ -1,0 +1,138 @@
+"""An experiment on a page: asked for, watched, stopped, shown; and the words of an edit."""
+
+import time
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.edits.spec import STORAGES
+from core.lab.machine import machine
+from tests.pages.app import open_app, query_of, words
+from ui.edit_words import edit_words
+from ui.i18n import catalog
+from ui.marks import machine_words
+
+
+def script():
+    import threading
+    import time
+    from dataclasses import dataclass
+
+    import streamlit as st
+
+    from core.faults import Fault
+    from ui.i18n import catalog
+    from ui.lab import experiment
+
+    @dataclass(frozen=True)
+    class Found:
+        value: int
+        progress: float
+        done: bool
+
+    wait = st.session_state.get("wait", 0.0)
+    fails = st.session_state.get("fails", False)
+
+    def turns():
+        for step in range(1, 6):
+            time.sleep(wait)
+            if fails:
+                raise Fault("lab_needs_weights")
+            yield Found(step, step / 5, step == 5)
+
+    assert threading.current_thread()
+    experiment(
+        catalog("en"),
+        "count",
+        ("question", st.session_state["test"], fails),
+        turns,
+        lambda found: st.markdown(f"found {found.value}"),
+        cost="a second",
+        before=lambda: st.markdown("recorded 3"),
+    )
+
+
+def opened(test, **state):
+    at = AppTest.from_function(script, default_timeout=20)
+    at.session_state["test"] = test
+    for name, value in state.items():
+        at.session_state[name] = value
+    return at.run()
+
+
+def said(at):
+    assert not at.exception, at.exception
+    return words(at)
+
+
+def test_nothing_runs_before_it_is_asked_for():
+    at = opened("quiet")
+    assert "recorded 3" in said(at)
+    assert "a second" in said(at)
+    at.button(key="lab_run_count").click().run()
+    for _ in range(50):
+        if "found 5" in said(at):
+            break
+        time.sleep(0.05)
+        at.run()
+    assert "found 5" in said(at)
+    assert "recorded" not in said(at)
+    # Another reader of the same question finds the answer.
+    assert "found 5" in said(opened("quiet"))
+    assert "recorded 3" in said(opened("another question"))
+
+
+def test_stopping_keeps_what_there_is():
+    at = opened("slow", wait=0.6)
+    at.button(key="lab_run_count").click().run()
+    at.button(key="lab_stop_count").click().run()
+    at.run()
+    text = said(at)
+    assert catalog("en")("lab.stopped") in text
+    assert "found 5" not in text
+    at.button(key="lab_again_count").click().run()
+    for _ in range(60):
+        if "found 5" in said(at):
+            break
+        time.sleep(0.1)
+        at.run()
+    assert "found 5" in said(at)
+
+
+def test_a_fault_is_a_sentence_and_a_button():
+    at = opened("bad", fails=True)
+    at.button(key="lab_run_count").click().run()
+    at.run()
+    assert catalog("en")("fault.lab_needs_weights") in said(at)
+    assert at.button(key="lab_again_count")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_an_edit_is_told_in_words(lang):
+    t = catalog(lang)
+    everything = "layers:1+groups:1+heads:0.1+neurons:0.2+zeros:0.5:wanda+bits:4:group:64:asym:head"
+    told = edit_words(t, everything)
+    assert told.count(" · ") == 5
+    assert all(number in told for number in ("20 %", "50 %", "64", "4"))
+    assert edit_words(t, "zeros:2of4:random") != edit_words(t, "zeros:0.5:random")
+    assert len({edit_words(t, storage) for storage in STORAGES}) == len(STORAGES)
+    assert edit_words(t, "") == ""
+    assert str(machine().cores) in machine_words(t, machine())
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_every_page_can_show_an_edited_model_and_the_way_back(lang):
+    at = open_app("4_Layers", model="tiny", edit="bits:3", lang=lang, prompt="the thing")
+    t = catalog(lang)
+    assert t("lab.edit", edit=edit_words(t, "bits:3")) in words(at)
+    assert query_of(at)["edit"] == "bits:3:channel"
+    at.button(key="edit_off").click().run()
+    assert not at.exception
+    assert "edit" not in query_of(at)
+    assert query_of(at)["model"] == "tiny"
+
+
+def test_an_edit_of_the_link_that_cannot_be_read_is_named():
+    at = open_app("4_Layers", model="tiny", edit="bots:3", lang="en", prompt="the thing")
+    assert "edit" in words(at)
+    assert "edit" not in query_of(at)

@@ -1,0 +1,212 @@
+"""An experiment on a page of the laboratory: asked for, watched while it runs, stopped, shown.
+
+The work is a job that all readers of the same question share (:mod:`ui.jobs`); one experiment
+runs at a time in this process, because two would spoil each other's times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Final, Generic, TypeVar
+
+import streamlit as st
+
+from core.trace import nbytes
+from ui.i18n import Catalog
+from ui.jobs import Answer, Jobs, Look, Turns, who
+
+KEPT_BYTES: Final = 96_000_000
+MOMENT: Final = 0.4
+"""Seconds for which a page waits, so that quick answers come at once."""
+REFRESH: Final = 0.7
+"""Seconds between two looks at an experiment that runs."""
+_WHOLE: Final = "lab_whole"
+
+T = TypeVar("T", bound=Answer)
+
+
+def size(record: Any) -> int:
+    """About how many bytes a record holds: its arrays, and its other parts at a guess."""
+    rest = len(str(record)) if is_dataclass(record) else 1000
+    return nbytes(record) + 2 * min(rest, 10**6)
+
+
+@st.cache_resource(show_spinner=False)
+def jobs() -> Jobs[Any]:
+    """The experiments of this process."""
+    return Jobs("lab_failed", size=size, kept_bytes=KEPT_BYTES, at_once=1)
+
+
+@dataclass(frozen=True)
+class _Frame(Generic[T]):
+    """What is drawn around an experiment."""
+
+    t: Catalog
+    name: str
+    key: Hashable
+    show: Callable[[T], None]
+    cost: str
+    before: Callable[[], None] | None
+
+
+def experiment(
+    t: Catalog,
+    name: str,
+    key: Hashable,
+    turns: Turns[T],
+    show: Callable[[T], None],
+    *,
+    cost: str,
+    run: str | None = None,
+    auto: bool = False,
+    before: Callable[[], None] | None = None,
+) -> None:
+    """Draw an experiment: its button and ``cost`` in words, its progress, what it found.
+
+    ``name`` tells the experiments of a page apart. ``key`` is the question, everything that the
+    answer depends on, the engine's ``ui.state.number`` among it: display settings are not.
+    ``turns`` does the work (records with ``done``, and ``progress`` from 0 to 1 where they have
+    it), ``show`` draws one, also while more comes. ``before`` draws what there is until somebody
+    asks; ``auto`` asks by itself, for what takes less than a second or so. ``run`` is the
+    button's label.
+    """
+    key = (name, key)
+    found = _look(name, key, turns, auto)
+    frame = _Frame(t, name, key, show, cost, before)
+    if found is None:
+        _ask(frame, run)
+        if before is not None:
+            before()
+        return
+    every = REFRESH if found.running else None
+    st.fragment(_draw, run_every=every)(frame, found.running)
+
+
+def _look(name: str, key: Hashable, turns: Turns[T], auto: bool) -> Look[T] | None:
+    done = jobs().known(key)
+    if done is not None:
+        return Look(done, False)
+    stopped = st.session_state.get(f"lab_stopped_{name}")
+    if stopped is not None and stopped[0] == key:
+        return Look(stopped[1], False)
+    job, fault = jobs().job(key), jobs().fault(key)
+    if job is None and fault is not None:
+        return Look(None, False, fault)
+    _leave_others(name, key)
+    if job is None:
+        if not auto and st.session_state.get(f"lab_wanted_{name}") != key:
+            return None
+        job = jobs().start(key, turns, who())
+    found: Look[T] = job.watch(who())
+    return job.wait(MOMENT) if found.running else found
+
+
+def _leave_others(name: str, key: Hashable) -> None:
+    """A changed question ends the one before, unless somebody else watches it."""
+    before = st.session_state.get(f"lab_watched_{name}")
+    if before is not None and before != key:
+        job = jobs().job(before)
+        if job is not None:
+            job.leave(who())
+    st.session_state[f"lab_watched_{name}"] = key
+
+
+def _draw(frame: _Frame[Any], running: bool) -> None:
+    if st.session_state.pop(_WHOLE, False):
+        st.rerun(scope="app")
+    now = _now(frame.name, frame.key)
+    if now is None or (running and not now.running):
+        st.rerun(scope="app")
+    if now.fault is not None:
+        st.error(frame.t.fault(now.fault))
+        _again(frame)
+        return
+    if now.running:
+        _progress(frame, now.value)
+    if now.value is not None:
+        frame.show(now.value)
+    elif frame.before is not None:
+        frame.before()
+    if not now.running:
+        _ended(frame, now.value)
+
+
+def _now(name: str, key: Hashable) -> Look[Any] | None:
+    """As ``_look``, without beginning anything."""
+    done = jobs().known(key)
+    if done is not None:
+        return Look(done, False)
+    stopped = st.session_state.get(f"lab_stopped_{name}")
+    if stopped is not None and stopped[0] == key:
+        return Look(stopped[1], False)
+    job, fault = jobs().job(key), jobs().fault(key)
+    if job is not None:
+        return job.watch(who())
+    return Look(None, False, fault) if fault is not None else None
+
+
+def _progress(frame: _Frame[Any], value: Any) -> None:
+    t = frame.t
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        share = getattr(value, "progress", 0.0) if value is not None else 0.0
+        said = t("lab.running", percent=f"{share:.0%}") if value is not None else t("lab.waiting")
+        st.progress(min(max(float(share), 0.0), 1.0), text=said)
+        st.button(
+            t("lab.stop"),
+            key=f"lab_stop_{frame.name}",
+            icon=":material/stop:",
+            on_click=stop,
+            args=(frame.name, frame.key),
+        )
+
+
+def _ended(frame: _Frame[Any], value: Any) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if value is None or not value.done:
+            st.caption(frame.t("lab.stopped"))
+        _again(frame)
+
+
+def _ask(frame: _Frame[Any], label: str | None) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button(
+            label or frame.t("lab.run"),
+            key=f"lab_run_{frame.name}",
+            type="primary",
+            icon=":material/play_arrow:",
+            on_click=want,
+            args=(frame.name, frame.key),
+        )
+        st.caption(frame.cost)
+
+
+def _again(frame: _Frame[Any]) -> None:
+    st.button(
+        frame.t("lab.again"),
+        key=f"lab_again_{frame.name}",
+        icon=":material/refresh:",
+        help=frame.cost,
+        on_click=want,
+        args=(frame.name, frame.key),
+    )
+
+
+def want(name: str, key: Hashable) -> None:
+    """The reader asks for this experiment, or for it once more."""
+    jobs().retry(key)
+    jobs().forget(key)
+    st.session_state[f"lab_wanted_{name}"] = key
+    st.session_state.pop(f"lab_stopped_{name}", None)
+    st.session_state[_WHOLE] = True
+
+
+def stop(name: str, key: Hashable) -> None:
+    """The reader has seen enough: what is there stays."""
+    job = jobs().job(key)
+    if job is not None:
+        job.leave(who())
+        st.session_state[f"lab_stopped_{name}"] = (key, job.wait(2.0).value)
+    if st.session_state.get(f"lab_wanted_{name}") == key:
+        del st.session_state[f"lab_wanted_{name}"]
+    st.session_state[_WHOLE] = True
