@@ -156,8 +156,9 @@ def _last(turns: Generator[T, None, Any], now: T) -> T:
 class Jobs(Generic[T]):
     """All jobs of one kind in this process.
 
-    ``failed`` is the code of the fault for an error of the program, ``kept_bytes`` the budget for answers, whose ``size`` is in bytes; ``at_once`` jobs take a
-    turn at the same time, the others wait for theirs.
+    ``failed`` is the code of the fault for an error of the program, ``kept_bytes`` the budget
+    for answers, whose ``size`` is in bytes; ``at_once`` jobs take a turn at the same time, the
+    others wait for theirs.
     """
 
     def __init__(
