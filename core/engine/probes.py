@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from core.edits.pack import Packed
 from core.engine.arrays import numpy_of
 from core.engine.inside import inside
 from core.engine.traced import Parts
@@ -147,6 +148,9 @@ class Probes:
         counted: set[int] = set()
         for name, module in self._model.named_modules():
             weights = []
+            if isinstance(module, Packed):
+                shape = (module.out_features, module.in_features)
+                weights.append(("weight", shape, 0 if module.copied else shape[0] * shape[1]))
             for own, tensor in module.named_parameters(recurse=False, remove_duplicate=False):
                 count = 0 if id(tensor) in counted else tensor.numel()
                 counted.add(id(tensor))

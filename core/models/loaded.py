@@ -10,6 +10,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
+from core.edits.pack import Packed
 from core.faults import Fault
 from core.model_info import ModelInfo
 
@@ -74,9 +75,9 @@ def describe(model: Any, name: str, chat: bool) -> ModelInfo:
         kv_heads=getattr(config, "num_key_value_heads", None) or heads,
         head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
         width=config.hidden_size,
-        vocabulary=config.vocab_size if head is None else head.weight.shape[0],
+        vocabulary=config.vocab_size if head is None else _rows(head),
         context=_context(config),
-        parameters=sum(p.numel() for p in parameters),
+        parameters=sum(p.numel() for p in parameters) + _packed(model),
         bytes_in_memory=_bytes([*parameters, *model.buffers()]),
         device=str(first.device),
         dtype=str(first.dtype).removeprefix("torch."),
@@ -95,6 +96,17 @@ def describe(model: Any, name: str, chat: bool) -> ModelInfo:
         positions=_positions(model),
         layer_kinds=tuple(getattr(config, "layer_types", None) or ()),
     )
+
+
+def _rows(head: Any) -> int:
+    """Outputs of an LM head, without unpacking its weights."""
+    return int(head.out_features if isinstance(head, Packed) else head.weight.shape[0])
+
+
+def _packed(model: Any) -> int:
+    """Weights that are kept as codes, and so are no parameters; copies of others count 0."""
+    found = (m for m in model.modules() if isinstance(m, Packed) and not m.copied)
+    return sum(module.in_features * module.out_features for module in found)
 
 
 def _context(config: Any) -> int:

@@ -1,0 +1,90 @@
+"""The same by bitsandbytes, the library that most people use for it; only where it is installed."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from core.edits.pack import DTYPE, Packed
+from core.faults import Fault
+
+
+def installed() -> bool:
+    """Without importing it, which takes seconds."""
+    return find_spec("bitsandbytes") is not None
+
+
+def check() -> None:
+    """Raises Fault where it is not here, or does not start."""
+    try:
+        _library()
+    except Exception as error:
+        raise Fault("no_bitsandbytes") from error
+
+
+@cache
+def _library() -> Any:
+    return import_module("bitsandbytes")
+
+
+class Nf4Linear(Packed):
+    """4-bit codes of 16 levels that fit normally distributed weights (NF4, Dettmers et al. 2023),
+    one scale for 64 neighbours."""
+
+    codes: Tensor
+    scale: Tensor
+    levels: Tensor
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, copied: bool = False) -> None:
+        super().__init__(*weight.shape, bias, copied)
+        codes, state = _library().functional.quantize_4bit(
+            weight.to(DTYPE).contiguous(), blocksize=64, quant_type="nf4"
+        )
+        self.register_buffer("codes", codes)
+        self.register_buffer("scale", state.absmax)
+        self.register_buffer("levels", state.code)
+        self._state = state
+
+    @property
+    def weight(self) -> Tensor:
+        found: Tensor = _library().functional.dequantize_4bit(self.codes, self._here())
+        return found
+
+    def multiply(self, x: Tensor) -> Tensor:
+        found: Tensor = _library().matmul_4bit(x, self.codes.t(), quant_state=self._here())
+        return found
+
+    def _here(self) -> Any:
+        """The state with this layer's own tensors, wherever they were moved."""
+        self._state.absmax, self._state.code = self.scale, self.levels
+        return self._state
+
+
+class Bnb8Linear(Packed):
+    """8-bit codes, one scale a row, multiplied with activations that are rounded to 8 bits as well
+    (LLM.int8(), Dettmers et al. 2022)."""
+
+    codes: Tensor
+    scale: Tensor
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, copied: bool = False) -> None:
+        super().__init__(*weight.shape, bias, copied)
+        codes, scale, _ = _library().functional.int8_vectorwise_quant(weight.half().contiguous())
+        self.register_buffer("codes", codes)
+        self.register_buffer("scale", scale)
+
+    @property
+    def weight(self) -> Tensor:
+        return (self.codes.float() * self.scale[:, None] / 127).to(DTYPE)
+
+    def multiply(self, x: Tensor) -> Tensor:
+        state = _library().MatmulLtState()
+        state.has_fp16_weights, state.threshold = False, 6.0
+        state.CB, state.SCB = self.codes, self.scale
+        found: Tensor = _library().matmul(x, self.codes, state=state)
+        return found.to(torch.bfloat16)
