@@ -7,10 +7,11 @@ from streamlit.testing.v1 import AppTest
 
 from core.edits.spec import STORAGES
 from core.lab.machine import machine
-from tests.pages.app import open_app, query_of, words
-from ui.edit_words import edit_words
+from tests.pages.app import data_of, open_app, query_of, words
+from ui.edit_words import edit_words, model_words
 from ui.i18n import catalog
 from ui.marks import machine_words
+from ui.state import store
 
 
 def script():
@@ -136,3 +137,16 @@ def test_an_edit_of_the_link_that_cannot_be_read_is_named():
     at = open_app("4_Layers", model="tiny", edit="bots:3", lang="en", prompt="the thing")
     assert "edit" in words(at)
     assert "edit" not in query_of(at)
+
+
+def test_the_original_and_an_edited_copy_are_compared_side_by_side():
+    columns = "greedy\ngreedy,model=tiny#bits:2"
+    for name in ("tiny", "tiny#bits:2"):
+        store().request(name)
+        assert store().wait(name, 60).status == "ready"
+    at = open_app("8_Compare", model="tiny", prompt="the thing", columns=columns, lang="en")
+    rows = data_of(at, "columns")["rows"]
+    assert [row["model"] for row in rows] == [None, model_words(catalog("en"), "tiny#bits:2")]
+    assert "2 bits" in rows[1]["model"]
+    texts = [[cell["label"] for cell in row["cells"]] for row in rows]
+    assert texts[0] != texts[1]

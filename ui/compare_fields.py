@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.compare_records import Column
 from core.decode.columns import PRESETS, parse_column, spell
+from core.edits.spec import split
 from core.faults import Fault
 from core.models.catalog import CATALOGUE
 from core.settings import (
@@ -27,6 +28,7 @@ from core.settings import (
 from ui import state
 from ui.compare_setup import Slot, put, swap, texts
 from ui.decoding_controls import seed_of
+from ui.edit_words import model_words
 from ui.i18n import Catalog
 from ui.view import COLUMN_CAP
 from ui.widgets import show
@@ -215,7 +217,8 @@ def _seed(index: int, seed: int, t: Catalog) -> None:
 def _model(index: int, column: Column, t: Catalog) -> None:
     listed = [HERE, *CATALOGUE]
     chosen = column.model or HERE
-    listed += [] if chosen in listed else [chosen]
+    here = split(state.place().spec.model)[0]
+    listed += [name for name in dict.fromkeys((here, chosen)) if name not in listed]
     key = f"c{index}_model"
 
     def changed() -> None:
@@ -235,7 +238,7 @@ def _model(index: int, column: Column, t: Catalog) -> None:
 def model_title(id: str, t: Catalog) -> str:
     if id == HERE:
         return t("compare.model_here")
-    return CATALOGUE[id].title if id in CATALOGUE else id
+    return model_words(t, id)
 
 
 def _line(index: int, slot: Slot, t: Catalog) -> None:

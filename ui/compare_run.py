@@ -19,11 +19,11 @@ from core.decode.figures import figures
 from core.engine.memory import ByteLRU
 from core.engine.store import BUSY
 from core.faults import Fault
-from core.models.catalog import CATALOGUE
 from core.settings import Settings
 from ui import state
 from ui.compare_jobs import jobs
 from ui.compare_setup import Setup
+from ui.edit_words import model_words
 from ui.figures.compare_rows import Scene, chosen
 from ui.i18n import Catalog, plain
 from ui.jobs import Look, Turns, who
@@ -209,7 +209,7 @@ def models_coming(setup: Setup, t: Catalog) -> None:
             if found.status not in BUSY:
                 st.rerun(scope="app")
             kind = "loading" if found.status == "loading" else "fetching"
-            title = plain(CATALOGUE[model].title if model in CATALOGUE else model)
+            title = plain(model_words(t, model))
             st.progress(found.progress or 0.0, text=t(f"frame.model_{kind}", model=title))
 
     st.info(t("compare.waiting"))

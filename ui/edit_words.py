@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from core.edits.spec import ModelEdit, Packing, Rounding, Zeros, parse_edit
+from core.edits.spec import ModelEdit, Packing, Rounding, Zeros, parse_edit, split
+from core.faults import Fault
+from core.models.catalog import title_of
 from ui.i18n import Catalog
 
 
@@ -28,6 +30,16 @@ def edit_words(t: Catalog, edit: ModelEdit | str) -> str:
     if found.packing:
         parts.append(_packing(t, found.packing))
     return " · ".join(parts)
+
+
+def model_words(t: Catalog, reference: str) -> str:
+    """A model and what was done to it. Never raises: a name that is no model stays as it is."""
+    name, edit = split(reference)
+    try:
+        words = edit_words(t, edit)
+    except Fault:
+        return reference
+    return f"{title_of(name)} · {words}" if words else title_of(name)
 
 
 def _of(share: float) -> str:

@@ -319,7 +319,7 @@ def test_two_models_on_one_prompt():
         assert time.monotonic() < deadline
         time.sleep(0.2)
         at.run()
-    assert rows(healthy(at))[1]["model"] == "tiny"
+    assert rows(healthy(at))[1]["model"] == "Tiny random Llama"
     assert len(rows(at)[1]["cells"]) > 0
     assert why(rows(at)[1]).startswith("Step 1: another model.")
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from core.compare_records import Difference, Text, Written
 from core.tokens import Vocabulary
 from core.trace import Choice, Token
+from ui.edit_words import model_words
 from ui.figures.compare_words import LETTERS, Part, fault_text, reason
 from ui.figures.strip import groups, whole
 from ui.i18n import HTML_LANG, Catalog
@@ -76,7 +77,7 @@ def _row(scene: Scene, index: int, t: Catalog) -> dict[str, Any]:
         "letter": LETTERS[index],
         "colour": index,
         "name": scene.names[index],
-        "model": written.column.model,
+        "model": model_words(t, written.column.model) if written.column.model else None,
         "reference": index == scene.reference,
         "cells": _cells(text, vocabulary, scene.prompts[index]) if text and vocabulary else [],
         "stop": _stop(text, t),
