@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
         """As in argparse, whose older versions read ``--top-k=--`` as an empty list."""
         typed = super().parse_args(*args, **kwargs)
         for name, value in vars(typed).items():
-            many = name in ("force", "column", "ban", "end")
+            many = value or name in ("force", "column", "ban", "end")
             if isinstance(value, list) and not (many and all(isinstance(v, str) for v in value)):
                 self.error(f"--{name.replace('_', '-')} needs a value")
         if getattr(typed, "edit", None):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from core.cli import lab_plan, lab_roofline
+from core.cli import lab_kv_cache, lab_plan, lab_roofline
 
 EXPERIMENTS: Final[dict[str, tuple[str, Any]]] = {
+    "kv-cache": ("a text with and without a KV cache, its size, smaller ones", lab_kv_cache),
     "roofline": ("what this machine can do at most, and a model's passes beside it", lab_roofline),
     "plan": ("what fits where, and how fast it could be at best", lab_plan),
 }

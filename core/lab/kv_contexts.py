@@ -6,7 +6,6 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from core.decode.generate import Stopped
 from core.engine.local import LocalEngine
 from core.engine.memory import cache_bytes
 from core.lab.kv_cost import work
@@ -32,39 +31,36 @@ def at_lengths(
         device = str(model.device)
     found = Contexts(engine.info.name, (), machine(device), not fitting, 0.0)
     total, before = sum(fitting), 0
-    try:
-        for length in fitting:
-            with engine.borrowed() as model:
-                cache = new_cache(model)
-                if length > 1:
-                    read(model, ids[: length - 1], cache)
-            turns = in_both_ways(engine, ids[:length], cache, length - 1, repeats)
-            while True:
-                try:
-                    share = next(turns)
-                except StopIteration as end:
-                    both: Both = end.value
-                    break
-                yield replace(found, progress=(before + share * length) / total)
-            before += length
-            point = ContextPoint(
-                length=length,
-                cached_ms=both.cached_ms,
-                whole_ms=both.whole_ms,
-                cached=work(shape, length - 1, 1, value),
-                whole=work(shape, 0, length, value),
-                difference=both.difference,
-                cache_bytes=cache_bytes(both.cache),
-            )
-            found = replace(
-                found,
-                points=(*found.points, point),
-                done=length == fitting[-1],
-                progress=before / total,
-            )
-            yield found
-    except Stopped:
-        yield replace(found, done=True)
+    for length in fitting:
+        with engine.borrowed() as model:
+            cache = new_cache(model)
+            if length > 1:
+                read(model, ids[: length - 1], cache)
+        turns = in_both_ways(engine, ids[:length], cache, length - 1, repeats)
+        while True:
+            try:
+                share = next(turns)
+            except StopIteration as end:
+                both: Both = end.value
+                break
+            yield replace(found, progress=(before + share * length) / total)
+        before += length
+        point = ContextPoint(
+            length=length,
+            cached_ms=both.cached_ms,
+            whole_ms=both.whole_ms,
+            cached=work(shape, length - 1, 1, value),
+            whole=work(shape, 0, length, value),
+            difference=both.difference,
+            cache_bytes=cache_bytes(both.cache),
+        )
+        found = replace(
+            found,
+            points=(*found.points, point),
+            done=length == fitting[-1],
+            progress=before / total,
+        )
+        yield found
 
 
 def long_ids(engine: LocalEngine, count: int) -> tuple[int, ...]:

@@ -53,16 +53,21 @@ def timed(
     return ms, found[0]
 
 
+def check_keys(engine: LocalEngine) -> None:
+    """Raise Fault for a model with layers that keep states instead of keys."""
+    with engine.borrowed() as model:
+        if not can_stack(model.config, new_cache(model)):
+            raise Fault("kv_needs_keys", architecture=engine.info.architecture)
+
+
 def shape_in(engine: LocalEngine) -> tuple[ModelShape, int]:
     """(the model's shape, bytes of one of its numbers).
 
-    Raises Fault for a model with layers that keep states instead of keys.
+    Raises Fault for a model whose work cannot be counted, and as ``check_keys``.
     """
+    check_keys(engine)
     with engine.borrowed() as model:
-        config = model.config.get_text_config()
-        if not can_stack(model.config, DynamicCache(config=model.config)):
-            raise Fault("kv_needs_keys", architecture=engine.info.architecture)
-        value = torch.empty(0, dtype=model.dtype).element_size()
+        config, value = model.config, torch.empty(0, dtype=model.dtype).element_size()
     return shape_of(config, engine.info.name), value
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from transformers import DynamicCache
 
-from core.decode.generate import Stopped
 from core.engine.local import LocalEngine
 from core.engine.memory import cache_bytes, cut, fork
 from core.faults import Fault
@@ -62,11 +60,7 @@ def reused(
             done=turn + 1 == repeats,
             progress=(turn + 1) / repeats,
         )
-        try:
-            yield record
-        except Stopped:
-            yield replace(record, done=True)
-            return
+        yield record
 
 
 def common_beginning(first: Sequence[int], second: Sequence[int]) -> int:

@@ -9,7 +9,6 @@ from typing import Final
 from torch import Tensor
 from transformers import DynamicCache
 
-from core.decode.generate import Stopped
 from core.engine.local import LocalEngine
 from core.engine.memory import cache_bytes, fork
 from core.faults import Fault
@@ -55,7 +54,7 @@ def written_twice(
     """Greedy, ``steps`` tokens; yields after each timed pass, the last record is done.
 
     Both ways read the same tokens, those that the cached way chose, so that each step can be
-    compared. Thrown ``Stopped``, it yields what it has as done. Raises Fault for what cannot be
+    compared. Raises Fault for what cannot be
     read.
     """
     _check(engine, prompt, steps)
@@ -64,39 +63,36 @@ def written_twice(
         cache, device = new_cache(model), str(model.device)
     run = KvRun(tuple(prompt), steps, (), machine(device), False, 0.0)
     read = 0
-    try:
-        for index in range(steps):
-            ids, turns = run.ids, in_both_ways(engine, run.ids, cache, read, repeats)
-            while True:
-                try:
-                    share = next(turns)
-                except StopIteration as end:
-                    both: Both = end.value
-                    break
-                yield replace(run, progress=(index + share) / steps)
-            chosen = int(both.cached.argmax())
-            step = KvStep(
-                index=index,
-                length=len(ids),
-                chosen=chosen,
-                other=int(both.whole.argmax()),
-                cached=work(shape, read, len(ids) - read, value),
-                whole=work(shape, 0, len(ids), value),
-                cached_ms=both.cached_ms,
-                whole_ms=both.whole_ms,
-                difference=both.difference,
-                scores=both.scores,
-                cache_bytes=cache_bytes(both.cache),
-            )
-            cache, read = both.cache, len(ids)
-            done = chosen in engine.info.end_ids or index + 1 == steps
-            progress = 1.0 if done else (index + 1) / steps
-            run = replace(run, steps=(*run.steps, step), progress=progress, done=done)
-            yield run
-            if done:
-                return
-    except Stopped:
-        yield replace(run, done=True)
+    for index in range(steps):
+        ids, turns = run.ids, in_both_ways(engine, run.ids, cache, read, repeats)
+        while True:
+            try:
+                share = next(turns)
+            except StopIteration as end:
+                both: Both = end.value
+                break
+            yield replace(run, progress=(index + share) / steps)
+        chosen = int(both.cached.argmax())
+        step = KvStep(
+            index=index,
+            length=len(ids),
+            chosen=chosen,
+            other=int(both.whole.argmax()),
+            cached=work(shape, read, len(ids) - read, value),
+            whole=work(shape, 0, len(ids), value),
+            cached_ms=both.cached_ms,
+            whole_ms=both.whole_ms,
+            difference=both.difference,
+            scores=both.scores,
+            cache_bytes=cache_bytes(both.cache),
+        )
+        cache, read = both.cache, len(ids)
+        done = chosen in engine.info.end_ids or index + 1 == steps
+        progress = 1.0 if done else (index + 1) / steps
+        run = replace(run, steps=(*run.steps, step), progress=progress, done=done)
+        yield run
+        if done:
+            return
 
 
 def _check(engine: LocalEngine, prompt: Sequence[int], steps: int) -> None:

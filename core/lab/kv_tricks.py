@@ -15,13 +15,12 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from core.decode.generate import Stopped
 from core.engine.local import LocalEngine
 from core.engine.memory import cache_bytes, fork, layers_of
 from core.faults import Fault
 from core.lab.kv_contexts import long_ids
 from core.lab.kv_packed import GROUP, Packed, packed
-from core.lab.kv_passes import new_cache, read, shape_in, takes_positions
+from core.lab.kv_passes import check_keys, new_cache, read, takes_positions
 from core.lab.kv_records import KeySpan, Trick, TrickResult, Tricks
 from core.lab.quality import divergence
 
@@ -52,7 +51,7 @@ def tried(
 ) -> Generator[Tricks, None, None]:
     """Each trick in turn on the text ``ids`` (default: the fixed texts); yields after each, the
     last record is done. Raises Fault for a text of fewer than ``prefix`` + 2 tokens."""
-    shape_in(engine)
+    check_keys(engine)
     text = long_ids(engine, min(prefix + REST, engine.info.context)) if ids is None else tuple(ids)
     rest = text[prefix : prefix + REST]
     if len(rest) < 2:
@@ -62,20 +61,17 @@ def tried(
         read(model, text[:prefix], cache)
     found = Tricks(engine.info.name, prefix, len(rest), (), not tricks, 0.0)
     yield found
-    try:
-        with engine.borrowed() as model:
-            full = torch.log_softmax(read(model, rest, fork(cache), keep=len(rest)), dim=-1)
-        for place, trick in enumerate(tricks):
-            result = _tried(engine, trick, cache, rest, full)
-            found = replace(
-                found,
-                results=(*found.results, result),
-                done=place + 1 == len(tricks),
-                progress=(place + 1) / len(tricks),
-            )
-            yield found
-    except Stopped:
-        yield replace(found, done=True)
+    with engine.borrowed() as model:
+        full = torch.log_softmax(read(model, rest, fork(cache), keep=len(rest)), dim=-1)
+    for place, trick in enumerate(tricks):
+        result = _tried(engine, trick, cache, rest, full)
+        found = replace(
+            found,
+            results=(*found.results, result),
+            done=place + 1 == len(tricks),
+            progress=(place + 1) / len(tricks),
+        )
+        yield found
 
 
 def _tried(
