@@ -5,10 +5,22 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from core.cli import lab_kv_cache, lab_plan, lab_roofline
+from core.cli import (
+    lab_kv_cache,
+    lab_offload,
+    lab_pipeline,
+    lab_plan,
+    lab_replicas,
+    lab_roofline,
+    lab_tensor_parallel,
+)
 
 EXPERIMENTS: Final[dict[str, tuple[str, Any]]] = {
     "kv-cache": ("a text with and without a KV cache, its size, smaller ones", lab_kv_cache),
+    "tensor-parallel": ("every layer cut lengthwise among processes", lab_tensor_parallel),
+    "pipeline": ("the layers dealt out to processes, a batch on its way through", lab_pipeline),
+    "offload": ("a model in less memory than it needs", lab_offload),
+    "replicas": ("copies and batches: throughput against latency", lab_replicas),
     "roofline": ("what this machine can do at most, and a model's passes beside it", lab_roofline),
     "plan": ("what fits where, and how fast it could be at best", lab_plan),
 }

@@ -193,4 +193,6 @@ class ReplicaRun:
     weights: int = 0
     """Bytes of one copy."""
     context: int = 0
+    """Tokens of each text before the first step."""
+    dtype: str = ""
     machine: Machine | None = None

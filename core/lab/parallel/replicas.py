@@ -39,14 +39,11 @@ def replica_turns(
         raise Fault("empty_prompt")
     held = local(engine)
     context = min(len(ids), LONGEST)
-    now = ReplicaRun(phase="write", progress=0.02, context=context)
+    form = engine.info.dtype if dtype is None else dtype
+    now = ReplicaRun(phase="write", progress=0.02, context=context, dtype=form)
     yield now
     with checkpoint(held, model) as folder:
-        spec = {
-            "task": "whole",
-            "folder": str(folder),
-            "dtype": engine.info.dtype if dtype is None else dtype,
-        }
+        spec = {"task": "whole", "folder": str(folder), "dtype": form}
         with Crew([spec] * max(REPLICAS)) as crew:
             for phase in crew.begin():
                 yield replace(now, phase=phase, progress=0.05)
