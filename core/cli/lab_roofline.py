@@ -11,10 +11,10 @@ from core.cli.lab_common import add_model, engine_of, to_the_end, written
 from core.cli.numbers import whole
 from core.engine.protocol import Engine
 from core.faults import Fault
-from core.lab.roofline import Roof, measure_roof
+from core.lab.roofline import Roof
 from core.lab.roofline_ops import counts_of, step_limit, total, waiting_share
-from core.lab.roofline_steps import BATCHES, CONTEXT, Steps, StepTime, measure_steps, value_bytes
-from core.lab.roofline_store import save_roof, save_steps
+from core.lab.roofline_run import measure
+from core.lab.roofline_steps import BATCHES, CONTEXT, Steps, StepTime, value_bytes
 
 MOST: Final = 1024
 
@@ -42,14 +42,10 @@ def run(typed: argparse.Namespace) -> None:
 
     def make() -> dict[str, Any]:
         engine = engine_of(typed)
-        steps = to_the_end(measure_steps(engine, context=context, batches=batches))
-        roof = to_the_end(measure_roof(engine.info.device)).roof
-        if roof is None:
+        found = to_the_end(measure(engine, context=context, batches=batches))
+        if found.roof is None or found.steps is None:
             raise KeyboardInterrupt
-        save_roof(roof)
-        if steps.done:
-            save_steps(steps)
-        return record(roof, steps, engine)
+        return record(found.roof, found.steps, engine)
 
     written(typed, make, _lines)
 

@@ -1,0 +1,214 @@
+"""The roofline as a chart and a table: where each operation stands, and what was measured. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.lab.roofline import Roof
+from core.lab.roofline_ops import Case, Count, Phase
+from core.lab.roofline_steps import ATTENTION, StepTime
+from ui.figures.charts import BLUE, ORANGE
+from ui.i18n import Catalog
+
+GREY: Final = "#808080"
+LOOKS: Final[dict[Phase, tuple[str, str, str]]] = {
+    "decode": (BLUE, "circle", "bottom right"),
+    "prefill": (ORANGE, "square", "top left"),
+}
+"""Colour, marker, and where its words stand."""
+NEAR: Final = 1.35
+"""Points whose intensities differ by less share their words."""
+WEIGHTS: Final = frozenset({"qkv", "output", "gate_up", "down", "head"})
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One pass under the roof."""
+
+    case: Case
+    counts: tuple[Count, ...]
+    measured: StepTime | None
+    """The same pass, timed; ``None`` where it was not."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One mark of the chart."""
+
+    name: str
+    intensity: float
+    rate: float
+    """GFLOP/s."""
+    milliseconds: float
+
+
+def limits_of(placed: Placed, roof: Roof, dtype: str, t: Catalog) -> list[Point]:
+    """Each kind of operation, as fast as the machine allows."""
+    return [
+        Point(
+            t(f"limits.op_{count.kind}"),
+            count.intensity,
+            roof.attainable(count.intensity, dtype),
+            count.limit(roof, dtype),
+        )
+        for count in placed.counts
+    ]
+
+
+def measured_of(placed: Placed, t: Catalog) -> list[Point]:
+    """The same as they were timed; scores and values are timed together."""
+    if placed.measured is None:
+        return []
+    times = dict(placed.measured.parts)
+    out = []
+    for name, counts in _timed(placed.counts):
+        took = times.get(name, 0.0)
+        if took > 0 and counts:
+            flops, moved = sum(c.flops for c in counts), sum(c.bytes for c in counts)
+            out.append(Point(t(f"limits.op_{name}"), flops / moved, flops / took / 1e6, took))
+    return out
+
+
+def _timed(counts: Sequence[Count]) -> list[tuple[str, list[Count]]]:
+    inside = [count for count in counts if count.kind in ("scores", "values")]
+    others = [(str(c.kind), [c]) for c in counts if c not in inside]
+    return [*others, (ATTENTION, inside)]
+
+
+def roofline_chart(roof: Roof, passes: Iterable[Placed], dtype: str, t: Catalog) -> go.Figure:
+    """Both roofs; what each operation could reach (hollow), and what it reached (filled)."""
+    figure = go.Figure()
+    passes = list(passes)
+    marks = [limits_of(each, roof, dtype, t) for each in passes]
+    done = [measured_of(each, t) for each in passes]
+    every = [point for points in (*marks, *done) for point in points]
+    low = min([p.intensity for p in every], default=0.5) / 2.5
+    high = max([*(p.intensity for p in every), roof.ridge("bf16"), roof.ridge(dtype)]) * 4
+    _roofs(figure, roof, dtype, (low, high), t)
+    for placed, limit, timed in zip(passes, marks, done, strict=True):
+        colour, symbol, where = LOOKS[placed.case.phase]
+        phase = t(f"limits.{placed.case.phase}")
+        _points(
+            figure, limit, t("limits.at_most", phase=phase), t, text=_words(limit, t), where=where,
+            marker={"symbol": f"{symbol}-open", "size": 12, "color": colour,
+                    "line": {"width": 2.5, "color": colour}},
+        )  # fmt: skip
+        if timed:
+            _points(
+                figure, timed, t("limits.timed", phase=phase), t, text=None, where=where,
+                marker={"symbol": symbol, "size": 10, "color": colour},
+            )  # fmt: skip
+    bottom = min([p.rate for p in every], default=1.0) / 2.5
+    top = roof.rate("bf16" if roof.rate("bf16") > roof.rate("fp32") else "fp32") * 2.2
+    _dress(figure, roof.ridge(dtype), (low, high), (bottom, top), t)
+    return figure
+
+
+def _roofs(
+    figure: go.Figure, roof: Roof, dtype: str, ends: tuple[float, float], t: Catalog
+) -> None:
+    for kind, dash in (("fp32", "solid"), ("bf16", "dash")):
+        edge = roof.ridge(kind)
+        x = [ends[0], edge, ends[1]]
+        figure.add_scatter(
+            x=x,
+            y=[roof.attainable(value, kind) for value in x],
+            mode="lines",
+            name=t("limits.roof_of", dtype=kind),
+            line={"color": GREY, "dash": dash, "width": 3 if kind == dtype else 1.5},
+            hoverinfo="skip",
+        )
+
+
+def _points(
+    figure: go.Figure, points: Sequence[Point], name: str, t: Catalog, *,
+    text: Sequence[str] | None, where: str, marker: dict[str, Any],
+) -> None:  # fmt: skip
+    unit = t("limits.hover_unit")
+    figure.add_scatter(
+        x=[p.intensity for p in points],
+        y=[p.rate for p in points],
+        mode="markers" if text is None else "markers+text",
+        text=text,
+        textposition=where,
+        name=name,
+        marker=marker,
+        cliponaxis=False,
+        customdata=[[p.name, p.milliseconds] for p in points],
+        hovertemplate=f"%{{customdata[0]}}: %{{x:.3~g}} {unit}<br>%{{y:.3~s}} GFLOP/s · "
+        f"%{{customdata[1]:.3~g}} ms<extra>{name}</extra>",
+    )
+
+
+def _words(points: Sequence[Point], t: Catalog) -> list[str]:
+    """One text for points that lie close together, at the first of them."""
+    names = {t(f"limits.op_{kind}") for kind in WEIGHTS}
+    out = [""] * len(points)
+    order = sorted(range(len(points)), key=lambda i: points[i].intensity)
+    groups: list[list[int]] = []
+    for i in order:
+        last = groups[-1] if groups else []
+        if last and points[i].intensity < NEAR * points[last[0]].intensity:
+            last.append(i)
+        else:
+            groups.append([i])
+    for group in groups:
+        found = [points[i].name for i in sorted(group)]
+        weights = [name for name in found if name in names]
+        if len(weights) > 2:
+            # Where one of them stands apart, its name says more.
+            found = [t("limits.op_weights"), *(n for n in found if n not in names)]
+        out[group[len(group) // 2]] = " · ".join(found)
+    return out
+
+
+def _dress(
+    figure: go.Figure, ridge: float, x: tuple[float, float], y: tuple[float, float], t: Catalog
+) -> None:
+    edge = math.log10(ridge)
+    figure.add_vline(x=ridge, line={"color": GREY, "dash": "dot", "width": 1})
+    for key, anchor, shift in (("left_of", "right", -6), ("right_of", "left", 6)):
+        figure.add_annotation(
+            x=edge, y=0.0, yref="paper", yanchor="bottom", xanchor=anchor, xshift=shift,
+            text=t(f"limits.{key}"), showarrow=False, font={"size": 12, "color": GREY},
+        )  # fmt: skip
+    logs = {"type": "log", "fixedrange": True, "dtick": 1, "exponentformat": "none"}
+    figure.update_xaxes(
+        title=t("limits.axis_intensity"), range=[math.log10(v) for v in x], tickformat="~g", **logs
+    )
+    figure.update_yaxes(
+        title=t("limits.axis_rate"), range=[math.log10(v) for v in y], tickformat=",~g", **logs
+    )
+    figure.update_layout(
+        height=520,
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        dragmode=False,
+    )
+
+
+def operations_table(placed: Placed, roof: Roof, dtype: str, t: Catalog) -> pd.DataFrame:
+    """One row an operation: counted, at the limit, and as it was timed."""
+    times = dict(placed.measured.parts) if placed.measured else {}
+    rows = []
+    for count in placed.counts:
+        kind = count.kind
+        rows.append(
+            {
+                t("limits.col_operation"): t(f"limits.op_{kind}"),
+                "MFLOP": count.flops / 1e6,
+                t("limits.col_weights_mb"): count.weights / 1e6,
+                t("limits.col_kv_mb"): count.kv / 1e6,
+                t("limits.col_activations_mb"): count.activations / 1e6,
+                t("limits.col_intensity"): count.intensity,
+                t("limits.col_limit_ms"): count.limit(roof, dtype),
+                t("limits.col_measured_ms"): times.get(str(kind)),
+            }
+        )
+    return pd.DataFrame(rows)
