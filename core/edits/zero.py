@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -14,6 +14,9 @@ from core.edits.masks import Method
 from core.edits.pieces import layers_of, matrices_in, out_of
 from core.edits.spec import Zeros
 from core.faults import Fault
+
+TURN: Final = 16
+"""Matrices that are worked on in one turn."""
 
 
 def scores(weight: Tensor, method: Method, *, norms: Tensor | None = None, seed: int = 0) -> Tensor:
@@ -76,17 +79,27 @@ def zero_weights(
 ) -> None:
     """Set weights of all matrices of the layers to 0, in place.
 
-    For "wanda" the norms are those of the model as it is, in one pass, unless they are given;
+    For "wanda" the norms are those of the model as it is, in one pass, unless they are given
     (the paper reads again after each layer that it has pruned). Raises Fault for a model whose
     layers have no such matrices.
     """
+    for _ in zeroing(model, zeros, calibration, norms=norms):
+        pass
+
+
+def zeroing(
+    model: Any, zeros: Zeros, calibration: Calibration, *, norms: dict[str, Tensor] | None = None
+) -> Iterator[float]:
+    """``zero_weights``, some matrices at a time; yields the share done."""
     found = list(matrices_in(model))
     if zeros.method == "wanda" and norms is None:
         norms = input_norms(model, found, calibration())
-    with torch.inference_mode():
-        for place, (name, matrix) in enumerate(found):
-            own = None if norms is None else norms.get(name)
+    for place, (name, matrix) in enumerate(found):
+        own = None if norms is None else norms.get(name)
+        with torch.inference_mode():
             matrix.weight.mul_(keep_mask(matrix.weight, zeros, norms=own, seed=place))
+        if place % TURN == TURN - 1:
+            yield (place + 1) / len(found)
 
 
 def silence_heads(model: Any, heads: Sequence[tuple[int, int]]) -> None:
