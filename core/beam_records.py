@@ -102,7 +102,7 @@ class BeamStep:
 
     index: int
     beams: int
-    """How many beams were read: as many forward passes."""
+    """How many beams were read: as many rows of one batch."""
     candidates: tuple[BeamCandidate, ...]
     """All that were looked at, the highest ranked first; group by group, where there are any."""
     live: tuple[int, ...]
@@ -142,7 +142,7 @@ class BeamSearch:
 
     @property
     def forwards(self) -> int:
-        """Forward passes: one for each beam of each step."""
+        """Rows read: one for each beam of each step, all of a step in one pass."""
         return sum(step.beams for step in self.steps)
 
     @property

@@ -16,7 +16,8 @@ from core.faults import Fault, NotReady
 from core.settings import BeamSettings
 from ui import beam, beam_ends, state
 from ui import beam_controls as controls
-from ui.beam import Answer
+from ui.beam import Answer, Seen
+from ui.beam_every import every_text
 from ui.beam_source import Source, logits_after, settings_of, source_of
 from ui.components.beam import beam as beam_tree
 from ui.context import Context
@@ -25,8 +26,10 @@ from ui.figures.beam import beam_data, greedy_in
 from ui.i18n import Catalog
 from ui.view import NOWHERE
 
-PAUSE: Final = 0.05
-"""Seconds between two turns of a search."""
+REFRESH: Final = 0.5
+"""Seconds between two looks at a search that is running."""
+LIVE: Final = 2000
+"""Candidates of a tree that is drawn again at each look."""
 _CONTINUE: Final = "beam_continue"
 GENERATE: Final = "pages/6_Generate.py"
 
@@ -57,13 +60,20 @@ def draw(t: Catalog, context: Context | None) -> None:
         st.info(t("beam_search.model_not_ready"))
     except Fault as fault:
         st.error(t.fault(fault))
+        st.button(
+            t("beam_search.again"),
+            key="beam_again",
+            icon=":material/refresh:",
+            on_click=beam.retry,
+            args=(source, settings),
+        )
     if source.table is not None:
         _table(source, table, t)
 
 
 def _searched(source: Source, settings: BeamSettings, t: Catalog) -> None:
     if beam.must_ask(source, settings):
-        n = f"{beam.most_forwards(settings):,}"
+        n = f"{beam.most_rows(settings):,}"
         st.info(t("beam_search.ask_first", n=n, tokens=f"{len(source.prompt):,}"))
         st.button(
             t("beam_search.ask_run"),
@@ -74,49 +84,23 @@ def _searched(source: Source, settings: BeamSettings, t: Catalog) -> None:
             icon=":material/play_arrow:",
         )
         return
-    turn = beam.advance(source, settings)
-    if turn is not None:
-        _running(turn, source, settings, t)
-        return
-    found = beam.answer(source, settings)
-    greedy = beam.greedy_answer(source, settings) if found else None
-    if beam.stopped(source, settings) and (found is None or found.search.stop == "user"):
-        _stopped(found, t)
-    if found is None:
-        return
-    _carry_on(found.search)
-    if found.verdict is not None:
-        _verdict(found, source, settings, t)
-    if found.search.steps:
-        _tree(found.search, greedy, source, t)
-        _cost(found.search, greedy, source, settings, t)
-        _candidates(found.search, source, t)
+    seen = beam.look(source, settings, patient=True)
+    if seen.running:
+        st.fragment(_watched, run_every=REFRESH)(source, settings, t)
+    else:
+        _found(seen, source, settings, t)
 
 
-def _running(turn: beam.Turn, source: Source, settings: BeamSettings, t: Catalog) -> None:
-    """How far the search is, and a button that stops it; the work goes on in turns."""
-
-    first = True
-
-    @st.fragment(run_every=PAUSE)
-    def turns() -> None:
-        nonlocal first
-        at = turn if first else beam.advance(source, settings)
-        first = False
-        if at is None:
-            st.rerun(scope="app")
-        text = t(
-            "beam_search.computing",
-            step=at.steps,
-            steps=at.limit,
-            beams=at.beams,
-            forwards=at.forwards,
-        )
-        st.progress(at.steps / at.limit, text)
-
+def _watched(source: Source, settings: BeamSettings, t: Catalog) -> None:
+    """A search that is running: how far it is, a button that stops it, its tree as it grows."""
+    try:
+        seen = beam.look(source, settings)
+    except Fault:
+        st.rerun(scope="app")  # where it is said
+    if not seen.running:
+        st.rerun(scope="app")
     with st.container(horizontal=True, vertical_alignment="center"):
-        with st.container():
-            turns()
+        _progress(seen, settings, t)
         st.button(
             t("beam_search.stop_button"),
             key="beam_stop_button",
@@ -124,6 +108,45 @@ def _running(turn: beam.Turn, source: Source, settings: BeamSettings, t: Catalog
             on_click=beam.stop,
             args=(source, settings),
         )
+    if seen.answer is not None:
+        _carry_on(seen.answer.search)
+        if sum(len(step.candidates) for step in seen.answer.search.steps) > LIVE:
+            st.caption(t("beam_search.large"))
+        else:
+            _tree(seen.answer.search, seen.greedy, source, t)
+    state.write_link()
+
+
+def _progress(seen: Seen, settings: BeamSettings, t: Catalog) -> None:
+    now = seen.making
+    if now is None:
+        st.progress(0.0, t("beam_search.waiting"))
+        return
+    alone = seen.answer is not None and seen.answer.search.stop is not None
+    text = t(
+        "beam_search.computing_greedy" if alone else "beam_search.computing",
+        step=len(now.steps),
+        steps=now.limit,
+        beams=settings.width,
+        rows=f"{now.forwards:,}",
+    )
+    st.progress(len(now.steps) / now.limit, text)
+
+
+def _found(seen: Seen, source: Source, settings: BeamSettings, t: Catalog) -> None:
+    """A search that has ended, or was stopped."""
+    found = seen.answer
+    if seen.stopped:
+        _stopped(found, t)
+    if found is None:
+        return
+    _carry_on(found.search)
+    if found.verdict is not None:
+        _verdict(found, source, settings, t)
+    if found.search.steps:
+        _tree(found.search, seen.greedy, source, t)
+        _cost(found.search, seen.greedy, source, settings, t)
+        _candidates(found.search, source, t)
 
 
 def _stopped(found: Answer | None, t: Catalog) -> None:
@@ -215,7 +238,7 @@ def _cost(
     st.markdown(f"##### {t('beam_search.cost')}")
     every, sentence = None, None
     try:
-        every = beam.exhaustive_answer(source, settings)
+        every = every_text(source, settings)
     except Fault as fault:
         sentence = t.fault(fault)
     rows = words.costs(search, greedy, every, t)

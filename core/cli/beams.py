@@ -151,6 +151,7 @@ def listing(search: BeamSearch, vocabulary: Vocabulary) -> None:
         f"{STOPS[search.stop or 'user']}."
     )
     print(
-        f"{search.forwards} forward passes, {search.tokens_evaluated} tokens evaluated, "
+        f"{search.forwards} rows read in {len(search.steps)} passes, "
+        f"{search.tokens_evaluated} tokens evaluated, "
         f"{search.ms / 1000:.2f} s"
     )

@@ -28,6 +28,8 @@ class Exhaustive:
     """All texts of a probability above 0."""
     forwards: int
     """Prefixes read to know them all."""
+    passes: int
+    """How often the provider was asked: once for each length."""
 
 
 def exhaustive(provider: Provider, settings: BeamSettings, end_ids: Sequence[int]) -> Exhaustive:
@@ -38,11 +40,12 @@ def exhaustive(provider: Provider, settings: BeamSettings, end_ids: Sequence[int
     ends = frozenset(end_ids)
     complete: list[Hypothesis] = []
     alive: list[Beam] = [Beam()]
-    forwards = 0
+    forwards = passes = 0
     for length in range(1, settings.max_new + 1):
         if not alive:
             break
         forwards += len(alive)
+        passes += 1
         rows = provider(tuple(beam.tokens for beam in alive))
         grown = [new for beam, row in zip(alive, rows, strict=True) for new in _grow(beam, row)]
         if len(complete) + len(grown) > MOST:
@@ -56,7 +59,7 @@ def exhaustive(provider: Provider, settings: BeamSettings, end_ids: Sequence[int
             else:
                 alive.append(beam)
     complete.sort(key=lambda hypothesis: (-hypothesis.score, hypothesis.tokens))
-    return Exhaustive(tuple(complete[: settings.best]), len(complete), forwards)
+    return Exhaustive(tuple(complete[: settings.best]), len(complete), forwards, passes)
 
 
 def _grow(beam: Beam, row: ArrayLike) -> list[Beam]:

@@ -17,8 +17,8 @@ LANGS = ["en", "zh"]
 
 
 @pytest.fixture(autouse=True)
-def _in_one_turn(monkeypatch):
-    monkeypatch.setattr(beam, "TURN", 600)
+def _patient(monkeypatch):
+    monkeypatch.setattr(beam, "MOMENT", 60)
 
 
 def open_tiny(**query: str) -> AppTest:

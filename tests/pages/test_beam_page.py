@@ -11,7 +11,6 @@ from core.engine.toy_classics import CLASSICS
 from core.settings import BeamSettings
 from tests.pages.app import data_of, healthy, open_app, query_of, words
 from ui import beam, beam_page, state
-from ui.beam_source import Source, question
 from ui.beam_table import LESSONS, limit_of, packed
 from ui.i18n import catalog
 from ui.state import store
@@ -22,8 +21,8 @@ OWN = '{"vocab":["a","b"],"end":["b"],"next":{"*":[0.5,0.5]}}'
 
 
 @pytest.fixture(autouse=True)
-def _in_one_turn(monkeypatch):
-    monkeypatch.setattr(beam, "TURN", 600)
+def _patient(monkeypatch):
+    monkeypatch.setattr(beam, "MOMENT", 60)
 
 
 def open_beam(**query: str) -> AppTest:
@@ -83,12 +82,13 @@ def test_the_true_best_is_said_on_tables():
     assert query_of(at)["beams"] == "3"
     frame = next(f.value for f in at.dataframe if t("beam_search.cost_forwards") in f.value)
     assert list(frame[t("beam_search.cost_forwards")]) == [7, 3, 31]
+    assert list(frame[t("beam_search.cost_passes")]) == [3, 3, 3]
 
 
 def test_the_penalty_judges_again_without_running(monkeypatch):
     at = open_classic("length_penalty")
     assert texts(at)[0] == "rain"
-    monkeypatch.setattr("ui.beam._run", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr("ui.beam._turns", lambda *_: pytest.fail("it ran"))
     healthy(at.slider(key="beam_alpha").set_value(-1.0).run())
     assert texts(at)[0] == "rain"
     assert data_of(at, "beam")["alpha"] == -1
@@ -247,7 +247,7 @@ def test_nonsense_from_the_browser_changes_nothing(event, monkeypatch):
 
 def test_a_long_search_asks_first():
     at = open_app(PAGE, model="tiny", lang="en", prompt="the thing", max="200", beams="4")
-    assert "up to 797 forward passes" in words(at)
+    assert "up to 797 rows" in words(at)
     assert not [b for b in at.get("bidi_component") if b.proto.component_name == "tbt_beam"]
 
 
@@ -262,37 +262,6 @@ def test_while_the_model_loads_the_tables_work(lang, monkeypatch):
     monkeypatch.setattr("ui.frame.waiting", lambda *_: None)
     without = open_app(PAGE, lang=lang, ready=False, table="early_stopping", beams="2", max="5")
     assert texts(without)[0] == "we walk home"
-
-
-def test_a_stopped_search_ranks_what_it_has_and_goes_on(monkeypatch):
-    class ClickedError(Exception):
-        pass
-
-    def halfway(run, step):
-        if step.index == 2:
-            raise ClickedError
-
-    at = open_app(PAGE, model="tiny", lang="en", prompt="another thing", max="3", beams="2")
-    engine = store().engine("tiny")
-    prompt = engine.vocabulary.read("another thing").ids
-    source = Source(engine, prompt)
-    settings = BeamSettings(width=2, max_new=6)
-    with pytest.raises(ClickedError):
-        beam.answer(source, settings, halfway)
-    at.session_state["beam_stopped"] = question(source, settings)
-    healthy(at.number_input(key="beam_max").set_value(6).run())
-    data = data_of(at, "beam")
-    assert len(data["steps"]) == 3
-    assert data["stop"] == "user"
-    assert {row["end"] for row in data["ranking"]} == {"user"}
-    assert "stopped the search after 3 steps" in words(at)
-    healthy(at.button(key="beam_go_on").click().run())
-    data = data_of(at, "beam")
-    assert len(data["steps"]) == 6
-    whole = beam_search(engine, prompt, settings)
-    assert [row["sum"] for row in data["ranking"]] == pytest.approx(
-        [h.logprob for h in whole.hypotheses]
-    )
 
 
 @pytest.mark.parametrize("kind", ["sampled", "diverse"])
@@ -314,21 +283,3 @@ def test_other_kinds_have_their_own_settings_in_the_link(kind):
         assert "4" in at.error[0].value
         healthy(at.number_input(key="beam_groups").set_value(4).run())
         assert not at.error
-
-
-def test_a_long_search_is_made_in_turns_and_can_be_stopped_between_them(monkeypatch):
-    monkeypatch.setattr(beam, "TURN", 0)
-    at = open_app(PAGE, model="tiny", lang="en", prompt="in turns", max="12", beams="2")
-    assert at.button(key="beam_stop_button").label == "Stop here"
-    assert not [b for b in at.get("bidi_component") if b.proto.component_name == "tbt_beam"]
-    healthy(at.button(key="beam_stop_button").click().run())
-    assert len(data_of(at, "beam")["steps"]) <= 3
-    assert data_of(at, "beam")["stop"] == "user"
-    for _ in range(12):
-        if at.button(key="beam_go_on") if "beam_stopped" in at.session_state else False:
-            healthy(at.button(key="beam_go_on").click().run())
-        else:
-            healthy(at.run())
-    monkeypatch.setattr(beam, "TURN", 600)
-    healthy(at.run())
-    assert len(data_of(at, "beam")["steps"]) == 12

@@ -26,6 +26,9 @@ class Cost:
 
     name: str
     forwards: int
+    """Rows read: texts whose next token was predicted."""
+    passes: int
+    """Batches that read them, one a step."""
     tokens: int
     ms: float
     best: Hypothesis | None
@@ -42,7 +45,12 @@ def costs(
     def of(name: str, found: BeamSearch) -> Cost:
         best = found.hypotheses[0] if found.hypotheses else None
         return Cost(
-            t(f"beam_search.{name}"), found.forwards, found.tokens_evaluated, found.ms, best
+            t(f"beam_search.{name}"),
+            found.forwards,
+            len(found.steps),
+            found.tokens_evaluated,
+            found.ms,
+            best,
         )
 
     rows = [of("cost_beam", search)]
@@ -52,7 +60,8 @@ def costs(
         all_, ms = every
         tokens = len(search.prompt) + all_.forwards - 1
         best = all_.hypotheses[0] if all_.hypotheses else None
-        rows.append(Cost(t("beam_search.cost_exhaustive"), all_.forwards, tokens, ms, best))
+        name = t("beam_search.cost_exhaustive")
+        rows.append(Cost(name, all_.forwards, all_.passes, tokens, ms, best))
     return rows
 
 
@@ -67,6 +76,7 @@ def cost_table(rows: Sequence[Cost], vocabulary: Vocabulary, t: Catalog) -> pd.D
         {
             column("cost_search"): [row.name for row in rows],
             column("cost_forwards"): [row.forwards for row in rows],
+            column("cost_passes"): [row.passes for row in rows],
             column("cost_tokens"): [row.tokens for row in rows],
             column("cost_ms"): [round(row.ms, 1) for row in rows],
             column("cost_best"): [
