@@ -78,7 +78,7 @@ def describe(model: Any, name: str, chat: bool) -> ModelInfo:
         vocabulary=config.vocab_size if head is None else _rows(head),
         context=_context(config),
         parameters=sum(p.numel() for p in parameters) + _packed(model),
-        bytes_in_memory=_bytes([*parameters, *model.buffers()]),
+        bytes_in_memory=tensor_bytes([*parameters, *model.buffers()]),
         device=str(first.device),
         dtype=str(first.dtype).removeprefix("torch."),
         end_ids=end_ids(model),
@@ -135,7 +135,7 @@ def _positions(model: Any) -> Literal["rope", "learned", "none"]:
     return "learned" if {"wpe", "embed_positions"} & set(names) else "none"
 
 
-def _bytes(tensors: Iterable[torch.Tensor]) -> int:
+def tensor_bytes(tensors: Iterable[torch.Tensor]) -> int:
     """Bytes of memory behind the tensors, shared memory counted once."""
     stores = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
     return sum(stores.values())
