@@ -10,6 +10,7 @@ from core.cli import (
     lab_offload,
     lab_pipeline,
     lab_plan,
+    lab_prune,
     lab_quantize,
     lab_replicas,
     lab_roofline,
@@ -19,6 +20,7 @@ from core.cli import (
 EXPERIMENTS: Final[dict[str, tuple[str, Any]]] = {
     "kv-cache": ("a text with and without a KV cache, its size, smaller ones", lab_kv_cache),
     "quantize": ("fewer bits a weight: what it costs, what it saves", lab_quantize),
+    "prune": ("weights set to zero, parts taken out, and what that costs and saves", lab_prune),
     "tensor-parallel": ("every layer cut lengthwise among processes", lab_tensor_parallel),
     "pipeline": ("the layers dealt out to processes, a batch on its way through", lab_pipeline),
     "offload": ("a model in less memory than it needs", lab_offload),

@@ -41,6 +41,7 @@ from core.lab.prune_records import (
 )
 from core.lab.quality import MOST, Row, reference
 from core.lab.quantize_copy import private
+from core.model_info import ModelInfo
 
 REPEATS: Final = 9
 TURN: Final = 24
@@ -185,6 +186,15 @@ def _set_zeros(engine: LocalEngine, twin: Any, zeros: Zeros) -> Generator[float,
             twin.get_submodule(name).weight.copy_(weight * keep)
         if number % TURN == TURN - 1:
             yield (number + 1) / len(found)
+
+
+def ladder(info: ModelInfo, layers: Sequence[int]) -> tuple[ModelEdit, ...]:
+    """Ways to take out more and more; ``layers`` with the least important one first."""
+    neurons = [ModelEdit(neurons=share) for share in (0.1, 0.2, 0.3, 0.5)]
+    counts = [n for n in (1, 2, 4, 8) if n < info.layers]
+    fewer = [ModelEdit(layers=tuple(sorted(layers[:count]))) for count in counts]
+    groups = [ModelEdit(groups=1)] if info.kv_heads > 1 else []
+    return (*neurons, *fewer, *groups)
 
 
 def removals(
