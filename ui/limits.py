@@ -30,6 +30,8 @@ from ui.widgets import show
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 CONTEXTS: Final = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 PLAIN: Final = {"displayModeBar": False}
+WIDE: Final = 230
+"""Pixels of a figure."""
 SECONDS: Final = 8
 """About how long the measurement takes for the default model on two cores."""
 
@@ -45,8 +47,8 @@ def draw(t: Catalog, context: Context | None) -> None:
         _under_the_roof(t, engine, found)
         _beside_the_limit(t, engine, found)
     elif context is not None:
-        st.info(t.fault(Fault("lab_needs_weights")))
-    _title(t, 4, "plan_title")
+        st.info(t.fault(Fault("model_loading" if context.recorded else "lab_needs_weights")))
+    _title(t, 2 if engine is None else 4, "plan_title")
     planner(t, engine, found)
 
 
@@ -92,10 +94,11 @@ def _measure(t: Catalog, engine: Engine | None, found: Known) -> None:
 
 def _roof(t: Catalog, roof: Roof, *, here: bool) -> None:
     mark(t, "measured" if here else "recorded", t("limits.roof_how"), on=roof.machine)
-    first, second, third = st.columns(3)
-    first.metric(t("limits.bandwidth"), f"{roof.bandwidth:,.1f} GB/s")
-    for column, kind in ((second, "fp32"), (third, "bf16")):
-        column.metric(t("limits.products", dtype=kind), f"{roof.rate(kind):,.0f} GFLOP/s")
+    with st.container(horizontal=True, gap="medium"):
+        st.metric(t("limits.bandwidth"), f"{roof.bandwidth:,.1f} GB/s", width=WIDE)
+        for kind in ("fp32", "bf16"):
+            rate = f"{roof.rate(kind):,.0f} GFLOP/s"
+            st.metric(t("limits.products", dtype=kind), rate, width=WIDE)
     st.markdown(
         t("limits.ridge", fp32=f"{roof.ridge('fp32'):.1f}", bf16=f"{roof.ridge('bf16'):.1f}")
     )

@@ -41,8 +41,8 @@ def kind_of(name: str) -> str:
     return NUMBERS if name[:1].isdigit() else HUB
 
 
-def pick(t: Catalog, name: str, engine: Engine | None) -> ModelShape | None:
-    """The widgets, and the model chosen; ``None`` where there is none yet. Raises Fault."""
+def pick(t: Catalog, name: str, engine: Engine | None) -> str:
+    """The list of models; returns the name of the chosen one, as the option spells it."""
     known = [*([IN_USE] if engine else []), *presets(), HUB, NUMBERS]
     kind = kind_of(name)
     if kind not in known:
@@ -61,6 +61,13 @@ def pick(t: Catalog, name: str, engine: Engine | None) -> ModelShape | None:
         on_change=changed,
         width=260,
     )
+    return name
+
+
+def chosen_shape(t: Catalog, name: str, engine: Engine | None) -> ModelShape | None:
+    """The fields of the chosen model, where it has any, and its shape; ``None`` where that is
+    not known yet. Raises Fault."""
+    kind = kind_of(name)
     if kind == IN_USE:
         assert engine is not None
         return in_use(state.number(engine), engine)

@@ -20,7 +20,7 @@ from ui import state
 from ui.figures import limits_plan as figures
 from ui.i18n import Catalog, plain
 from ui.lab_options import chosen, here
-from ui.limits_model import in_use, pick
+from ui.limits_model import chosen_shape, in_use, pick
 from ui.limits_table import RANKS, STAGES, TABLE
 from ui.marks import mark
 from ui.widgets import show
@@ -28,6 +28,8 @@ from ui.widgets import show
 PRECISIONS: Final[tuple[Precision, ...]] = tuple(WEIGHT_BYTES)
 BATCHES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 PLAIN: Final = {"displayModeBar": False}
+TILE: Final = 165
+"""Pixels: two stand beside each other on a phone."""
 
 
 def planner(t: Catalog, engine: Engine | None, found: Known) -> None:
@@ -37,9 +39,10 @@ def planner(t: Catalog, engine: Engine | None, found: Known) -> None:
     among = [*devices(), *([of_machine(found.roof)] if found.here else [])]
     try:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            shape = pick(t, values["model"], engine)
+            name = pick(t, values["model"], engine)
             device = _device(t, among, values["device"])
             _numbers(t, values)
+        shape = chosen_shape(t, name, engine)
         if shape is None:
             return
         load = _load(values)
@@ -133,8 +136,9 @@ def _answer(t: Catalog, found: Planned) -> None:
     ]
     if several:
         tiles.append(("tile_sent", figures.size(made.communication_bytes)))
-    for column, (key, value) in zip(st.columns(len(tiles)), tiles, strict=True):
-        column.metric(t(f"limits.{key}"), value, help=t(f"limits.{key}_help"))
+    with st.container(horizontal=True, gap="medium"):
+        for key, value in tiles:
+            st.metric(t(f"limits.{key}"), value, help=t(f"limits.{key}_help"), width=TILE)
     st.markdown(figures.bottleneck(made, found.load, t))
     left, right = st.columns(2, gap="medium")
     with left:

@@ -22,8 +22,8 @@ LOOKS: Final[dict[Phase, tuple[str, str, str]]] = {
     "prefill": (ORANGE, "square", "top left"),
 }
 """Colour, marker, and where its words stand."""
-NEAR: Final = 1.35
-"""Points whose intensities differ by less share their words."""
+NEAR: Final = 1.5
+"""Points whose intensities differ by less than this factor share their words."""
 WEIGHTS: Final = frozenset({"qkv", "output", "gate_up", "down", "head"})
 
 
@@ -95,7 +95,8 @@ def roofline_chart(roof: Roof, passes: Iterable[Placed], dtype: str, t: Catalog)
         colour, symbol, where = LOOKS[placed.case.phase]
         phase = t(f"limits.{placed.case.phase}")
         _points(
-            figure, limit, t("limits.at_most", phase=phase), t, text=_words(limit, t), where=where,
+            figure, limit, t("limits.at_most", phase=phase), t,
+            text=_words(placed, limit, t), where=where,
             marker={"symbol": f"{symbol}-open", "size": 12, "color": colour,
                     "line": {"width": 2.5, "color": colour}},
         )  # fmt: skip
@@ -137,6 +138,7 @@ def _points(
         mode="markers" if text is None else "markers+text",
         text=text,
         textposition=where,
+        textfont={"size": 13},
         name=name,
         marker=marker,
         cliponaxis=False,
@@ -146,25 +148,20 @@ def _points(
     )
 
 
-def _words(points: Sequence[Point], t: Catalog) -> list[str]:
-    """One text for points that lie close together, at the first of them."""
-    names = {t(f"limits.op_{kind}") for kind in WEIGHTS}
+def _words(placed: Placed, points: Sequence[Point], t: Catalog) -> list[str]:
+    """Three texts at most: for the weight matrices, for the LM head where it stands apart, and
+    for attention."""
     out = [""] * len(points)
-    order = sorted(range(len(points)), key=lambda i: points[i].intensity)
-    groups: list[list[int]] = []
-    for i in order:
-        last = groups[-1] if groups else []
-        if last and points[i].intensity < NEAR * points[last[0]].intensity:
-            last.append(i)
-        else:
-            groups.append([i])
-    for group in groups:
-        found = [points[i].name for i in sorted(group)]
-        weights = [name for name in found if name in names]
-        if len(weights) > 2:
-            # Where one of them stands apart, its name says more.
-            found = [t("limits.op_weights"), *(n for n in found if n not in names)]
-        out[group[len(group) // 2]] = " · ".join(found)
+    kinds = [count.kind for count in placed.counts]
+    weights = [i for i, kind in enumerate(kinds) if kind in WEIGHTS]
+    layers = [i for i in weights if kinds[i] != "head"] or weights
+    at = points[layers[len(layers) // 2]].intensity if layers else 1.0
+    heads = [i for i in weights if kinds[i] == "head"]
+    apart = [i for i in heads if not 1 / NEAR < points[i].intensity / at < NEAR]
+    inside = [i for i, kind in enumerate(kinds) if kind in ("scores", "values")]
+    for group, key in ((layers, "op_weights"), (apart, "op_head"), (inside, "op_attention_short")):
+        if group:
+            out[group[len(group) // 2]] = t(f"limits.{key}")
     return out
 
 

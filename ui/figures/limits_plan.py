@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.lab.plan import Load, Plan, Precision
-from core.lab.plan_advice import HERE, Advice, Beside
+from core.lab.plan_advice import HERE, MOST_BATCH, Advice, Beside
 from core.lab.plan_table import Planned
 from ui.i18n import Catalog
 
@@ -28,7 +28,7 @@ def size(value: float) -> str:
     if value >= 1e11:
         return f"{value / 1e9:,.0f} GB"
     if value >= 1e9:
-        return f"{value / 1e9:.1f} GB"
+        return f"{value / 1e9:.1f}".removesuffix(".0") + " GB"
     return f"{value / 1e6:,.1f} MB" if value < 1e7 else f"{value / 1e6:,.0f} MB"
 
 
@@ -58,7 +58,8 @@ def verdict(found: Planned, advice: Advice, t: Catalog) -> str:
     if made.fits:
         said.append(t("limits.fits", **values))
         if advice.batch > load.batch:
-            said.append(t("limits.room", batch=f"{advice.batch:,}"))
+            key = "room" if advice.batch < MOST_BATCH else "room_plenty"
+            said.append(t(f"limits.{key}", batch=f"{advice.batch:,}"))
     else:
         key = "weights_too_large" if made.weights > memory else "too_large"
         said.append(t(f"limits.{key}", **values))
@@ -169,7 +170,7 @@ def batch_chart(found: Sequence[Planned], at: int, t: Catalog) -> go.Figure:
             marker={"symbol": fits, "size": [14 if b == at else 8 for b in x], "color": colour},
             hovertemplate="%{x}: %{y:,.3~s}<extra>" + t(f"limits.{name}") + "</extra>",
         )
-    logs = {"type": "log", "fixedrange": True, "tickformat": ",~g", "dtick": 1}
+    logs = {"type": "log", "fixedrange": True, "tickformat": ",~g", "dtick": "D2"}
     figure.update_xaxes(
         title=t("limits.axis_batch"), tickvals=x, type="log", tickformat=",d", fixedrange=True
     )
@@ -220,11 +221,11 @@ def beside_table(found: Sequence[Beside], t: Catalog) -> pd.DataFrame:
         [
             {
                 t("limits.col_model"): each.model,
+                t("limits.col_ratio"): each.ratio,
                 t("limits.col_device"): _where(each, t),
                 t("limits.col_what"): _what(each, t),
                 t("limits.col_measured_ms"): each.milliseconds,
                 t("limits.col_theory_ms"): each.theory,
-                t("limits.col_ratio"): each.ratio,
                 t("limits.col_source"): f"{each.source}, {each.date}",
             }
             for each in found

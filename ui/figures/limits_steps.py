@@ -74,7 +74,7 @@ def batches_chart(found: list[Timed], t: Catalog) -> go.Figure:
         marker={"color": BLUE},
         text=[f"{each.share:.0%}" for each in steps],
         textposition="inside",
-        insidetextanchor="end",
+        insidetextanchor="start",
         textangle=0,
         error_y={
             "type": "data",
