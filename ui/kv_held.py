@@ -1,0 +1,217 @@
+"""The second and third part of the KV cache page: what is kept, and how much memory it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import streamlit as st
+
+from core.engine.protocol import Engine
+from core.faults import Fault
+from core.lab.kv_others import other_caches
+from core.lab.kv_records import Held, LayerHeld
+from core.lab.models import local
+from ui import state
+from ui.context import Context
+from ui.figures.kv_rows import MOST_ROWS, Shown, rows_chart, rows_table
+from ui.figures.kv_sizes import (
+    Own,
+    growth_chart,
+    in_bytes,
+    layers_table,
+    others_chart,
+    others_table,
+)
+from ui.i18n import Catalog, plain
+from ui.kv_options import LENGTHS, chosen, here
+from ui.kv_parts import PLAIN, choice, dataframe, table, title
+from ui.marks import mark
+from ui.widgets import show
+
+PARTS: Final = ("keys", "values")
+
+
+@dataclass(frozen=True)
+class Text:
+    """What the step in view has read."""
+
+    ids: tuple[int, ...]
+    prompt: int
+    new: int
+    """Positions that the step itself computed."""
+
+
+def _text(context: Context) -> Text | None:
+    view = context.view
+    if view is None:
+        return None
+    prompt = len(context.generation.prompt)
+    ids = view.forward.ids
+    return Text(ids, prompt, prompt if view.index == 0 else 1)
+
+
+def _held(context: Context, text: Text) -> Held:
+    from core.lab.kv_held import held  # noqa: PLC0415 - imports torch
+
+    return held(local(context.engine), text.ids, text.prompt)
+
+
+# ---------------------------------------------------------------- the growing table
+
+
+def rows_part(t: Catalog, context: Context | None, engine: Engine | None) -> None:
+    """Keys and values of one layer and KV head, a row for each token."""
+    if context is None or engine is None:
+        return
+    text = _text(context)
+    if text is None:
+        return
+    title(t, 2, "rows_title")
+    st.caption(t("kv_cache.rows_text"))
+    found = _held(context, text)
+    layer = _pickers(t, engine, found)
+    if layer is None:
+        return
+    head = min(here()["head"], layer.kv_heads - 1)
+    from core.lab.kv_held import rows  # noqa: PLC0415 - imports torch
+
+    kept = rows(local(engine), text.ids, layer.layer, head, text.prompt)
+    tokens = context.vocabulary.tokens(text.ids, text.prompt)
+    shown = Shown(kept, min(text.new, len(kept.keys)), [token.label for token in tokens])
+    mark(t, "computed", t("kv_cache.rows_how"))
+    _said(t, shown, layer, text)
+    for column, part in zip(st.columns(2, gap="medium"), PARTS, strict=True):
+        with column:
+            st.markdown(f"**{t(f'kv_cache.{part}')}**")
+            st.plotly_chart(
+                rows_chart(shown, part, t),
+                key=f"kv_{part}",
+                config=PLAIN,
+                alt=t("kv_cache.rows_alt", part=t(f"kv_cache.{part}"), rows=len(kept.keys)),
+            )
+            table(t, rows_table(shown, part, t), f"kv_{part}")
+
+
+def _said(t: Catalog, shown: Shown, layer: LayerHeld, text: Text) -> None:
+    """What this step did to the table."""
+    key = "rows_prefill" if text.new > 1 else "rows_decode"
+    label = plain(shown.labels[-1])
+    lines = [t(f"kv_cache.{key}", n=text.new, token=label, rows=len(shown.rows.keys))]
+    if shown.rows.first:
+        window = layer.window
+        lines.append(t("kv_cache.rows_dropped", last=shown.rows.first - 1, window=window))
+    if shown.first > shown.rows.first:
+        lines.append(t("kv_cache.rows_cut", n=MOST_ROWS))
+    st.markdown(t("generate.sentence_join").join(lines))
+
+
+def _pickers(t: Catalog, engine: Engine, found: Held) -> LayerHeld | None:
+    """The layer (shared with the other pages) and the KV head."""
+    layers = {layer.layer: layer for layer in found.layers}
+    asked = state.place().view.layer
+    at = asked if asked in layers else min(layers)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        if len(layers) > 1:
+            st.select_slider(
+                t("kv_cache.layer"),
+                list(layers),
+                key=show("kv_layer", at),
+                format_func=lambda i: _layer_name(layers.get(i), i, t),
+                on_change=lambda: state.look(layer=st.session_state["kv_layer"]),
+            )
+    layer = layers[at]
+    with right:
+        if layer.kv_heads > 1:
+            heads = list(range(layer.kv_heads))
+            head = min(here()["head"], layer.kv_heads - 1)
+            shared = engine.info.heads // layer.kv_heads
+            st.select_slider(
+                t("kv_cache.head"),
+                heads,
+                key=show("kv_head", head),
+                format_func=lambda i: str(i + 1) if isinstance(i, int) else str(i),
+                help=t("kv_cache.head_help", n=shared),
+                on_change=chosen("head", "kv_head"),
+            )
+    return layer
+
+
+def _layer_name(layer: LayerHeld | None, index: Any, t: Catalog) -> str:
+    if layer is None:
+        return str(index)
+    number = str(layer.layer + 1)
+    return number if layer.window is None else t("kv_cache.layer_sliding", n=number)
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def sizes_part(t: Catalog, context: Context | None, engine: Engine | None) -> None:
+    """Of this model from its tensors, of others by formula."""
+    title(t, 3, "sizes_title")
+    st.caption(t("kv_cache.sizes_text"))
+    own = None
+    text = _text(context) if context is not None else None
+    if context is not None and engine is not None and text is not None:
+        own = _own(t, context, engine, text)
+    st.markdown(f"##### {t('kv_cache.others_title')}")
+    length = here()["length"]
+    choice(
+        "length",
+        LENGTHS,
+        length,
+        label=t("kv_cache.length"),
+        help=t("kv_cache.length_help"),
+        say="{:,}".format,
+    )
+    mark(t, "published", t("kv_cache.others_how"))
+    others = other_caches(length)
+    st.plotly_chart(
+        others_chart(others, own, t),
+        key="kv_others_chart",
+        config=PLAIN,
+        alt=t("kv_cache.others_alt", n=f"{length:,}"),
+    )
+    table(t, others_table(others, own, t), "kv_others")
+
+
+def _own(t: Catalog, context: Context, engine: Engine, text: Text) -> Own | None:
+    from core.lab.kv_passes import shape_in  # noqa: PLC0415 - imports torch
+
+    found = _held(context, text)
+    mark(t, "computed", t("kv_cache.sizes_how", n=found.length))
+    one, two, three = st.columns(3)
+    one.metric(t("kv_cache.so_far", n=found.length), in_bytes(found.nbytes))
+    two.metric(t("kv_cache.per_token"), f"{found.token_bytes:,} B")
+    three.metric(t("kv_cache.next_token"), f"{found.next_bytes:,} B")
+    layer = found.layers[0]
+    st.markdown(
+        t(
+            "kv_cache.formula",
+            layers=len(found.layers),
+            heads=layer.kv_heads,
+            width=layer.head_dim,
+            bytes=found.value_bytes,
+            total=f"{found.token_bytes:,}",
+            exact=f"{found.nbytes:,}",
+        )
+    )
+    full = [each for each in found.layers if each.full]
+    if full:
+        st.markdown(
+            t("kv_cache.full_windows", n=len(full), of=len(found.layers), window=full[0].window)
+        )
+    try:
+        shape, value = shape_in(local(engine))
+    except Fault as fault:
+        st.info(t.fault(fault))
+        return None
+    own = Own(engine.info.name, shape, value, engine.info.context, found)
+    st.plotly_chart(
+        growth_chart(own, t), key="kv_growth", config=PLAIN, alt=t("kv_cache.growth_alt")
+    )
+    with st.expander(t("kv_cache.layers_table"), icon=":material/table:", key="kv_layers_table"):
+        dataframe(layers_table(found, t), "kv_layers")
+    return own
