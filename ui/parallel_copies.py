@@ -1,0 +1,108 @@
+"""Parts 3 and 4 of the Many machines page: less memory than the model needs, and copies of it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import streamlit as st
+
+from core.lab.parallel.offload import SHARES, offload_turns
+from core.lab.parallel.records import OffloadRun, ReplicaRun
+from core.lab.parallel.replicas import BATCHES, REPLICAS, replica_turns
+from ui import state
+from ui.context import Context
+from ui.figures import parallel_stages as figures
+from ui.figures import parallel_tables as tables
+from ui.figures.words import percent, tiny
+from ui.lab import experiment
+from ui.lab_options import here
+from ui.marks import mark
+from ui.parallel_options import FIELD, FORMATS, OWN, TABLE, pick
+from ui.parallel_parts import chart, ids_of, phase_text, table, title
+
+
+def draw_offload(context: Context) -> None:
+    """A model that waits on a disk."""
+    t, engine, ids = context.t, context.engine, ids_of(context)
+    title(t, 3, "offload")
+    share = here(FIELD, TABLE)["share"]
+    pick(t, "share", SHARES, share, lambda s: f"{s:.0%}")
+
+    def turns() -> Generator[OffloadRun, None, None]:
+        return offload_turns(engine, context.spec.model, ids, share)
+
+    size = engine.info.bytes_in_memory / 1e6
+    cost = t("parallel.cost_offload", mb=f"{size:,.0f}", room=f"{share * size:,.0f}")
+    experiment(
+        t, "parallel_offload", (state.number(engine), ids, share), turns,
+        lambda now: _offloaded(context, now), cost=cost, run=t("parallel.start_offload"),
+    )  # fmt: skip
+
+
+def _offloaded(context: Context, now: OffloadRun) -> None:
+    t = context.t
+    phase_text(t, now)
+    if not now.places:
+        return
+    mark(t, "measured", t("parallel.offload_how"), on=now.machine)
+    chart(t, figures.places_chart(now, t), "places")
+    table(t, tables.places_table(now, t), "places")
+    if now.step is None or now.whole_step is None or now.difference is None:
+        return
+    said = t(
+        "parallel.offload_sentence",
+        held=f"{now.held_bytes / 1e6:,.1f}", whole=f"{now.whole_bytes / 1e6:,.1f}",
+        step=f"{now.step.median:,.1f}", low=f"{now.step.low:,.1f}", high=f"{now.step.high:,.1f}",
+        all=f"{now.whole_step.median:,.1f}",
+        ratio=f"{now.step.median / now.whole_step.median:.1f}",
+    )  # fmt: skip
+    st.markdown(said)
+    exact = now.difference == 0
+    key = "offload_exact" if exact else "offload_near"
+    st.markdown(t(f"parallel.{key}", d=tiny(now.difference)))
+    st.caption(t("parallel.offload_note"))
+
+
+def draw_copies(context: Context) -> None:
+    """Copies of the model, and batches on each."""
+    t, engine, ids = context.t, context.engine, ids_of(context)
+    title(t, 4, "copies")
+    wanted = here(FIELD, TABLE)["format"]
+    pick(t, "format", FORMATS, wanted, lambda f: t(f"parallel.format_{f}"))
+    dtype = None if wanted == OWN else wanted
+
+    def turns() -> Generator[ReplicaRun, None, None]:
+        return replica_turns(engine, context.spec.model, ids, dtype)
+
+    size = engine.info.bytes_in_memory / 1e6 * (1 if dtype is None else 0.5)
+    cost = t("parallel.cost_copies", n=max(REPLICAS), mb=f"{size:,.0f}", batch=max(BATCHES))
+    experiment(
+        t, "parallel_copies", (state.number(engine), ids, wanted), turns,
+        lambda now: _served(context, now), cost=cost,
+        run=t("parallel.start_copies", n=max(REPLICAS)),
+    )  # fmt: skip
+
+
+def _served(context: Context, now: ReplicaRun) -> None:
+    t = context.t
+    phase_text(t, now)
+    if not now.servings:
+        return
+    mark(t, "measured", t("parallel.copies_how", dtype=now.dtype, tokens=now.context),
+         on=now.machine)  # fmt: skip
+    chart(t, figures.serving_chart(now, t), "serving")
+    table(t, tables.servings_table(now, t), "serving")
+    if not now.done:
+        return
+    one = {each.batch: each for each in now.servings if each.replicas == 1}
+    two = {each.batch: each for each in now.servings if each.replicas == max(REPLICAS)}
+    first, last, half = one[1], one[max(BATCHES)], two[max(BATCHES) // 2]
+    said = t(
+        "parallel.copies_sentence",
+        batch=last.batch, gain=f"{last.per_second / first.per_second:.1f}",
+        latency=f"{last.step.median / first.step.median:.1f}",
+        half=half.batch, copies=max(REPLICAS), one=f"{last.per_second:,.0f}",
+        two=f"{half.per_second:,.0f}", share=percent(half.per_second / last.per_second),
+        mb=f"{max(REPLICAS) * now.weights / 1e6:,.0f}",
+    )  # fmt: skip
+    st.markdown(said)
