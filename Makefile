@@ -49,6 +49,8 @@ bench: dev models  ## side-by-side measurements
 	$(PY) -m bench.beams --prompts 2 --widths 4
 	$(PY) -m bench.first_paint
 	$(PY) -m bench.long_text
+	$(PY) -m bench.kv_cache
+	$(PY) -m bench.limits
 	node bench/slider.mjs
 	$(PY) -m bench.nucleus
 
