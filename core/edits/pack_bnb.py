@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -12,11 +11,6 @@ from torch import Tensor
 
 from core.edits.pack import DTYPE, Packed
 from core.faults import Fault
-
-
-def installed() -> bool:
-    """Without importing it, which takes seconds."""
-    return find_spec("bitsandbytes") is not None
 
 
 def check() -> None:

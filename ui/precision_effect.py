@@ -1,0 +1,167 @@
+"""The second part of the Precision page: what one setting does to the text and to the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import takewhile
+from typing import Final
+
+import streamlit as st
+
+from core.compare_records import Column
+from core.decode.columns import spell as spell_column
+from core.edits.spec import Rounding
+from core.lab.models import local
+from core.lab.quantize_records import Effect
+from core.settings import Settings
+from ui import state
+from ui.context import Context
+from ui.edit_words import model_words
+from ui.figures.precision import megabytes, rounding_words
+from ui.figures.precision_effect import layers_chart, layers_table, next_chart, next_table
+from ui.figures.words import percent
+from ui.i18n import Catalog, plain
+from ui.lab import experiment
+from ui.marks import mark
+from ui.precision_model import PLAIN, Reference, reference_words, table, title
+from ui.precision_options import setting_here
+
+COMPARE: Final = "pages/8_Compare.py"
+_GO: Final = "precision_compare"
+
+
+def effect_part(t: Catalog, context: Context | None, reference: Reference) -> None:
+    """What the chosen rounding does to this prompt, and the ways to look at it elsewhere."""
+    if st.session_state.pop(_GO, False):
+        st.switch_page(COMPARE)
+    title(t, 2, "effect_title")
+    st.caption(t("precision.effect_text"))
+    setting = setting_here()
+    if reference.engine is None or context is None:
+        st.caption(t("precision.needs_model"))
+        return
+    doors(t, reference, reference.with_(setting), "effect")
+    prompt = tuple(token.id for token in context.generation.prompt)
+    model = local(reference.engine)
+
+    def turns() -> Generator[Effect, None, None]:
+        from core.lab.quantize import effect  # noqa: PLC0415 - imports torch
+
+        return effect(model, setting, prompt)
+
+    experiment(
+        t,
+        "precision_effect",
+        (reference.key, setting, prompt),
+        turns,
+        lambda found: _show(t, context, reference, found, setting),
+        cost=t("precision.effect_cost"),
+        run=t("precision.effect_run", setting=rounding_words(setting, t)),
+    )
+
+
+def doors(t: Catalog, reference: Reference, edited: str, name: str) -> None:
+    """The ways to look at the edited model on other pages."""
+    here = state.place().spec.model
+    with st.container(horizontal=True, gap="small"):
+        if here == edited:
+            st.button(
+                t("precision.back"),
+                key=f"precision_back_{name}",
+                icon=":material/undo:",
+                on_click=state.ask,
+                kwargs={"model": reference.name},
+            )
+        else:
+            st.button(
+                t("precision.everywhere"),
+                key=f"precision_everywhere_{name}",
+                icon=":material/visibility:",
+                help=t("precision.everywhere_help", model=plain(model_words(t, edited))),
+                on_click=state.ask,
+                kwargs={"model": edited},
+            )
+        st.button(
+            t("precision.compare"),
+            key=f"precision_compare_{name}",
+            icon=":material/compare:",
+            help=t("precision.compare_help"),
+            on_click=_compare,
+            args=(reference.name, edited),
+        )
+
+
+def _compare(before: str, after: str) -> None:
+    """Two columns of Compare: the same strategy, both models."""
+    greedy = Settings(strategy="greedy")
+    columns = tuple(spell_column(Column(greedy, model=name)) for name in (before, after))
+    state.look(columns=columns, reference=0)
+    st.session_state[_GO] = True
+
+
+def _show(
+    t: Catalog, context: Context, reference: Reference, found: Effect, setting: Rounding
+) -> None:
+    mark(t, "measured", t("precision.effect_how"), on=found.machine)
+    words = reference_words(t, reference)
+    if found.point is not None and found.perplexity is not None:
+        st.markdown(
+            t(
+                "precision.effect_sentence",
+                setting=rounding_words(setting, t),
+                kl=f"{found.point.kl:.3g}",
+                top1=percent(found.point.top1),
+                n=found.point.positions,
+                before=f"{found.perplexity:.4g}",
+                after=f"{found.point.perplexity:,.4g}",
+                size=megabytes(found.nbytes),
+                codes=megabytes(found.point.nbytes),
+                reference=words,
+            )
+        )
+    label = context.vocabulary.label
+    if found.candidates:
+        st.markdown(f"##### {t('precision.next_title')}")
+        figure = next_chart(found.candidates, label, t, words)
+        st.plotly_chart(figure, key="precision_next", config=PLAIN, alt=t("precision.next_alt"))
+        table(t, next_table(found.candidates, label, t), "precision_next")
+    if found.before:
+        _texts(t, context, found, words)
+    if found.layers:
+        st.markdown(f"##### {t('precision.layers_title')}")
+        st.caption(t("precision.layers_text"))
+        figure = layers_chart(found.layers, t)
+        alt = t("precision.layers_alt", n=len(found.layers))
+        st.plotly_chart(figure, key="precision_layers", config=PLAIN, alt=alt)
+        table(t, layers_table(found.layers, t), "precision_layers")
+
+
+def _texts(t: Catalog, context: Context, found: Effect, words: str) -> None:
+    """Both texts side by side; what comes after the first difference is bold."""
+    st.markdown(f"##### {t('precision.texts_title')}")
+    before, after = (context.vocabulary.text(ids) for ids in (found.before, found.after))
+    same = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
+    )
+    left, right = st.columns(2, gap="medium")
+    for column, head, text in (
+        (left, words, before),
+        (right, t("precision.texts_after"), after),
+    ):
+        with column, st.container(border=True):
+            st.caption(head)
+            st.markdown(_marked(text, same))
+    key = "texts_same" if before == after else "texts_differ"
+    shown = len(found.before)
+    st.caption(t(f"precision.{key}", n=shown))
+
+
+def _marked(text: str, same: int) -> str:
+    first, rest = (_line(part) for part in (text[:same], text[same:]))
+    bold = f"**{rest.strip()}**" if rest.strip() else ""
+    gap = " " if rest[:1].isspace() or first[-1:].isspace() else ""
+    return f"{first.rstrip()}{gap}{bold}" or "–"
+
+
+def _line(text: str) -> str:
+    return plain(text).replace("\r", "").replace("\n", " ↵ ")
