@@ -14,7 +14,9 @@ from core.cli import (
     lab_quantize,
     lab_replicas,
     lab_roofline,
+    lab_speculative,
     lab_tensor_parallel,
+    lab_training,
 )
 
 EXPERIMENTS: Final[dict[str, tuple[str, Any]]] = {
@@ -26,6 +28,8 @@ EXPERIMENTS: Final[dict[str, tuple[str, Any]]] = {
     "offload": ("a model in less memory than it needs", lab_offload),
     "replicas": ("copies and batches: throughput against latency", lab_replicas),
     "roofline": ("what this machine can do at most, and a model's passes beside it", lab_roofline),
+    "training": ("a few real training steps on a copy, beside inference", lab_training),
+    "speculative": ("a quick draft proposes, the model judges its tokens", lab_speculative),
     "plan": ("what fits where, and how fast it could be at best", lab_plan),
 }
 """Name → (what it does, the module with ``add(parser)`` and ``run(typed)``)."""

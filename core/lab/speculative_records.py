@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
+from core.edits.spec import MARK, split
 from core.lab.machine import Machine
 from core.lab.speculative import expected_speed, expected_tokens
 from core.lab.timing import Spread
+
+GAMMA: Final = 4
+MOST_DRAFTED: Final = 16
+MOST_NEW: Final = 256
+DRAFT: Final = "#int4:64"
+"""What is done to the copy of the model that drafts, unless another one is named."""
 
 Ending = Literal["replaced", "bonus", "end", "stuck"]
 """How a round ended: a drafted token was rejected and replaced; all were kept and one more came
@@ -207,3 +214,8 @@ class Speculation:
 
 def _spread(times: list[float]) -> Spread | None:
     return Spread.of(times) if times else None
+
+
+def draft_name(model: str, typed: str) -> str:
+    """The model that drafts: as it is named, or a copy of ``model`` with something done to it."""
+    return split(model)[0] + typed if typed.startswith(MARK) else typed

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final
 
 from core.decode.rules import rules_for
 from core.engine.local import LocalEngine
 from core.faults import Fault
 from core.lab.machine import machine
 from core.lab.speculative_readers import CachedReader
-from core.lab.speculative_records import Round, Speculation
+from core.lab.speculative_records import GAMMA, MOST_DRAFTED, MOST_NEW, Round, Speculation
 from core.lab.speculative_round import Text, plain_step, round_of
 from core.settings import Settings
 from core.tokens import Vocabulary
-
-GAMMA: Final = 4
-MOST_DRAFTED: Final = 16
-MOST_NEW: Final = 256
 
 
 def speculated(

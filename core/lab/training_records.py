@@ -12,6 +12,7 @@ from jaxtyping import Float
 from core.faults import Fault
 from core.lab.machine import Machine
 from core.lab.timing import Spread
+from core.tokens import Vocabulary
 
 Optimizer = Literal["adamw", "sgd"]
 OPTIMIZERS: Final[tuple[Optimizer, ...]] = get_args(Optimizer)
@@ -66,6 +67,30 @@ class Ask:
             )
         if self.optimizer not in OPTIMIZERS:
             raise Fault("unknown_optimizer", value=self.optimizer, allowed=", ".join(OPTIMIZERS))
+
+
+def beginning(sentence: str) -> str:
+    """Where a sentence stops being given: all but its last word; for one without spaces, half."""
+    whole = sentence.rstrip()
+    return whole.rpartition(" ")[0].rstrip() or whole[: (len(whole) + 1) // 2]
+
+
+def ask_of(  # noqa: PLR0917 - in the order in which they are typed
+    vocabulary: Vocabulary,
+    sentence: str,
+    prompt: str,
+    other: str,
+    steps: int = STEPS,
+    rate: float = RATE,
+    optimizer: Optimizer = "adamw",
+) -> Ask:
+    """The question in a model's own tokens; without a ``prompt`` it is the sentence's beginning.
+
+    Raises Fault for what is not allowed.
+    """
+    texts = (sentence, prompt or beginning(sentence), other)
+    whole, first, second = (vocabulary.read(text).ids for text in texts)
+    return Ask(whole, first, second, steps, rate, optimizer)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import gc
 import math
 import threading
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -276,10 +276,3 @@ def _frozen(work: _Work, record: Training) -> Generator[Training, None, None]:
     assert work.logits is not None
     ended = Frozen(trained, gone, work.sum, after, torch.equal(work.logits, _served(work)))
     yield replace(record, frozen=ended, done=True, progress=1.0)
-
-
-def beginning(sentence: str, ids: Sequence[int]) -> str | int:
-    """Where a sentence stops being given: its text up to the last word, or, where it has none,
-    the number of tokens that are half of it."""
-    head, _, _ = sentence.rstrip().rpartition(" ")
-    return head or max(1, len(ids) // 2)
