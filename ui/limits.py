@@ -11,7 +11,7 @@ from core.engine.protocol import Engine
 from core.faults import Fault
 from core.lab.models import local
 from core.lab.roofline import Roof
-from core.lab.roofline_ops import Case, counts_of, step_limit, waiting_share
+from core.lab.roofline_ops import Case, complete, counts_of, step_limit, waiting_share
 from core.lab.roofline_run import Known, Measured, known, measure
 from core.lab.roofline_steps import BATCHES, CONTEXT, dtype_of, value_bytes
 from ui import state
@@ -122,8 +122,8 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
         _placed(engine, Case("decode", batch, context), found),
         _placed(engine, Case("prefill", batch, context), found),
     ]
-    if not all(each.counts for each in passes):
-        st.info(t("limits.not_counted"))
+    if not complete(passes[0].counts, engine.info, value_bytes(engine.info)):
+        st.info(t.fault(Fault("passes_not_counted")))
         return
     mark(t, "computed", t("limits.operations_how"))
     st.plotly_chart(
@@ -185,10 +185,9 @@ def _beside_the_limit(t: Catalog, engine: Engine, found: Known) -> None:
         timed(time, counts_of(engine, time.case, value_bytes(engine.info)), found.roof, dtype)
         for time in steps.times
     ]
-    every = [each for each in every if each.counts]
     decode = [each for each in every if each.time.case.phase == "decode"]
-    if not decode:
-        st.info(t("limits.not_counted"))
+    if not decode or not complete(decode[0].counts, engine.info, value_bytes(engine.info)):
+        st.info(t.fault(Fault("passes_not_counted")))
         return
     mark(t, "measured" if found.here else "recorded", t("limits.steps_how"), on=steps.machine)
     first = decode[0]

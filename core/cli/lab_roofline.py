@@ -12,7 +12,7 @@ from core.cli.numbers import whole
 from core.engine.protocol import Engine
 from core.faults import Fault
 from core.lab.roofline import Roof
-from core.lab.roofline_ops import counts_of, step_limit, total, waiting_share
+from core.lab.roofline_ops import complete, counts_of, step_limit, total, waiting_share
 from core.lab.roofline_run import measure
 from core.lab.roofline_steps import BATCHES, CONTEXT, Steps, StepTime, value_bytes
 
@@ -79,6 +79,8 @@ def record(roof: Roof, steps: Steps, engine: Engine) -> dict[str, Any]:
 
 def _pass(time: StepTime, roof: Roof, dtype: str, engine: Engine) -> dict[str, Any]:
     found = counts_of(engine, time.case, value_bytes(engine.info))
+    if not complete(found, engine.info, value_bytes(engine.info)):
+        raise Fault("passes_not_counted")
     limit = step_limit(found, roof, dtype)
     flops, moved = total(found)
     return {

@@ -153,6 +153,15 @@ def _attention(
     return kind, flops, 0, kv, vectors + case.rows * info.heads * seen
 
 
+def complete(found: Sequence[Count], info: ModelInfo, value_bytes: int) -> bool:
+    """Whether the matrices were found: not those of packed weights, nor of stacked experts.
+
+    All of them but the embedding are multiplied, and that one is less than half of the model,
+    or it is the LM head, too.
+    """
+    return 2.02 * sum(count.weights for count in found) >= value_bytes * info.parameters
+
+
 def total(found: Sequence[Count]) -> tuple[int, int]:
     """(FLOPs, bytes) of a whole pass."""
     return sum(count.flops for count in found), sum(count.bytes for count in found)

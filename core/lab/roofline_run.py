@@ -6,6 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from core.lab.models import local
 from core.lab.roofline import Roof, measure_roof
 from core.lab.roofline_steps import Steps, measure_steps
 from core.lab.roofline_store import recorded, save_roof, save_steps, stored_roof, stored_steps
@@ -42,6 +43,8 @@ def measure(
     """
     asked = {"context": context, "batches": batches, "repeats": repeats}
     given = {name: value for name, value in asked.items() if value}
+    if engine is not None:
+        local(engine)  # said before anything is measured
     now = Measured()
     for turn in measure_roof(engine.info.device if engine else "cpu"):
         whole = ROOF_SHARE if engine else 1.0
