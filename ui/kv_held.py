@@ -12,6 +12,7 @@ from core.faults import Fault
 from core.lab.kv_others import other_caches
 from core.lab.kv_records import Held, LayerHeld
 from core.lab.models import local
+from core.models.catalog import title_of
 from ui import state
 from ui.context import Context
 from ui.figures.kv_rows import MOST_ROWS, Shown, rows_chart, rows_table
@@ -208,7 +209,7 @@ def _own(t: Catalog, context: Context, engine: Engine, text: Text) -> Own | None
     except Fault as fault:
         st.info(t.fault(fault))
         return None
-    own = Own(engine.info.name, shape, value, engine.info.context, found)
+    own = Own(title_of(engine.info.name), shape, value, engine.info.context, found)
     st.plotly_chart(
         growth_chart(own, t), key="kv_growth", config=PLAIN, alt=t("kv_cache.growth_alt")
     )

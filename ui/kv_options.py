@@ -13,7 +13,7 @@ from ui.view import one_of, within
 FIELD: Final = "kv"
 STEPS: Final = (2, 4, 8, 16, 32)
 LENGTHS: Final = (512, 2048, 8192, 32768, 131072)
-WINDOWS: Final = (0, 32, 64, 128, 192)
+WINDOWS: Final = (0, 32, 64, 128)
 SINKS: Final = (0, 1, 4, 8)
 SECOND_CAP: Final = 120
 """Characters of the second prompt in a link."""

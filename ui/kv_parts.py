@@ -66,3 +66,8 @@ def choice(
         required=True,
         on_change=chosen(name, key),
     )
+
+
+def milliseconds(ms: float) -> str:
+    """A time for people."""
+    return f"{ms:,.0f} ms" if ms >= 10 else f"{ms:.1f} ms"

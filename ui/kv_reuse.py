@@ -17,7 +17,7 @@ from ui.figures.kv_sizes import in_bytes
 from ui.figures.words import tiny
 from ui.i18n import Catalog
 from ui.kv_options import HERE, SECOND_CAP, chosen, here
-from ui.kv_parts import choice, title
+from ui.kv_parts import choice, milliseconds, title
 from ui.lab import experiment
 from ui.marks import mark
 from ui.widgets import show_text
@@ -94,8 +94,8 @@ def _reused(t: Catalog, found: Reuse) -> None:
     mark(t, "measured", t("kv_cache.reuse_how", repeats=found.whole_ms.repeats))
     one, two, three = st.columns(3)
     one.metric(t("kv_cache.reuse_positions"), f"{found.common:,} / {found.second:,}")
-    two.metric(t("kv_cache.reuse_whole"), f"{found.whole_ms.median:.0f} ms")
-    three.metric(t("kv_cache.reuse_rest"), f"{found.reused_ms.median:.0f} ms")
+    two.metric(t("kv_cache.reuse_whole"), milliseconds(found.whole_ms.median))
+    three.metric(t("kv_cache.reuse_rest"), milliseconds(found.reused_ms.median))
     st.markdown(
         t(
             "kv_cache.reuse_said",

@@ -19,7 +19,7 @@ from ui.figures.kv_sizes import in_bytes
 from ui.figures.words import tiny
 from ui.i18n import Catalog, plain
 from ui.kv_options import STEPS, chosen, here
-from ui.kv_parts import PLAIN, choice, dataframe, table, title
+from ui.kv_parts import PLAIN, choice, dataframe, milliseconds, table, title
 from ui.lab import experiment
 from ui.marks import mark
 from ui.widgets import show
@@ -67,9 +67,8 @@ def _run(t: Catalog, context: Context, run: KvRun) -> None:
     label = context.vocabulary.label
     mark(t, "measured", t("kv_cache.steps_how", repeats=REPEATS), on=run.machine)
     _headline(t, run)
-    text = context.vocabulary.text(run.ids)
-    wrote = t("kv_cache.same" if run.equal else "kv_cache.not_same", text=plain(text[-300:]))
-    st.markdown(wrote)
+    text = context.vocabulary.text(run.ids)[-300:].replace("\n", " ↵ ")
+    st.markdown(t("kv_cache.same" if run.equal else "kv_cache.not_same", text=plain(text)))
     figure = figures.steps_chart(run, label, t)
     st.plotly_chart(figure, key="kv_steps_chart", config=PLAIN, alt=t("kv_cache.steps_alt"))
     table(t, figures.steps_table(run, label, t), "kv_steps")
@@ -88,8 +87,9 @@ def _headline(t: Catalog, run: KvRun) -> None:
     whole = sorted(s.whole_ms.median for s in steps)[len(steps) // 2]
     ratio = middle.whole_ms.median / middle.cached_ms.median
     one, two, three, four = st.columns(4)
-    one.metric(t("kv_cache.way_cached"), f"{cached:.0f} ms", help=t("kv_cache.metric_help"))
-    two.metric(t("kv_cache.way_whole"), f"{whole:.0f} ms", help=t("kv_cache.metric_help"))
+    help = t("kv_cache.metric_help")
+    one.metric(t("kv_cache.way_cached"), milliseconds(cached), help=help)
+    two.metric(t("kv_cache.way_whole"), milliseconds(whole), help=help)
     three.metric(t("kv_cache.col_ratio"), f"× {ratio:.1f}")
     four.metric(t("kv_cache.difference"), tiny(run.difference), help=t("kv_cache.difference_help"))
 

@@ -53,7 +53,7 @@ def rows_chart(shown: Shown, part: str, t: Catalog) -> go.Figure:
             y=places,
             zmin=-reach,
             zmax=reach,
-            zmid=0,
+            autocolorscale=True,
             colorbar={"thickness": 10, "len": 1, "tickformat": ".2~g"},
             customdata=np.array([[short(shown.labels[p])] * drawn.shape[1] for p in places]),
             hovertemplate="%{y} %{customdata}, %{x}: %{z:.4f}<extra></extra>",

@@ -34,7 +34,8 @@ class Own:
 def growth_chart(own: Own, t: Catalog) -> go.Figure:
     """Bytes by length: as it is, with keys and values for every query head, without windows."""
     shape = own.shape
-    most = min(own.context, max(2048, 4 * (shape.window or 0), 2 * own.held.length))
+    # Far enough to see what a window saves, and near enough to see one more token.
+    most = min(own.context, max(128, 3 * (shape.window or 0), 4 * own.held.length))
     lengths = sorted({1, most, *(most * i // 32 for i in range(1, 32)), shape.window or 1})
     lengths = [n for n in lengths if 1 <= n <= most]
     variants: list[tuple[str, ModelShape, str, str]] = []

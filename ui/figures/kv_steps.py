@@ -51,6 +51,10 @@ def steps_chart(run: KvRun, label: Label, t: Catalog) -> go.Figure:
         title=t("kv_cache.axis_token"),
     )
     figure.update_yaxes(row=2, col=1, title=t("kv_cache.axis_positions"))
+    # One repeat that something else held up must not flatten all others: its bar may end at
+    # the edge. The table has its number.
+    top = max(max(s.cached_ms.median, s.whole_ms.median) for s in run.steps)
+    figure.update_yaxes(row=1, col=1, range=[0, 1.3 * top])
     return _dressed(figure, 420, t)
 
 
@@ -65,14 +69,14 @@ def lengths_chart(found: Contexts, t: Catalog) -> go.Figure:
         # Where the points crowd, their ratios stand in the table alone.
         words = [w if n >= 128 else "" for w, n in zip(words, x, strict=True)]
         _timed(figure, x, spreads, way, t, words=words)
-    top = max((point.whole_ms.high for point in found.points), default=1.0)
+    top = max((point.whole_ms.median for point in found.points), default=1.0)
     figure.update_xaxes(
         fixedrange=True,
         title=t("kv_cache.axis_length"),
         tickformat=",",
         range=[0, max(x, default=1) * 1.06],
     )
-    figure.update_yaxes(range=[0, top * 1.12])
+    figure.update_yaxes(range=[0, top * 1.2])
     return _dressed(figure, 320, t)
 
 
