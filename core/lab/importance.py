@@ -17,7 +17,7 @@ from core.engine.local import LocalEngine
 from core.engine.traced import parts_of, without_heads
 from core.faults import Fault
 from core.lab.machine import machine
-from core.lab.prune_records import Importance, Sum, Together
+from core.lab.prune_records import Importance, Ranking, Sum, Together
 from core.lab.quality import following, log_probs
 from core.lab.texts import text
 
@@ -86,16 +86,18 @@ def importance(engine: LocalEngine, *, most: int = MOST) -> Generator[Importance
             yield now
 
 
-def ranked_heads(found: Importance) -> list[Head]:
-    """All heads, the least important one first; of equals the first."""
-    pairs = [(value, layer, head) for layer, row in enumerate(found.heads)
-             for head, value in enumerate(row)]  # fmt: skip
-    return [(layer, head) for _, layer, head in sorted(pairs)]
-
-
-def ranked_layers(found: Importance) -> list[int]:
-    """All layers, the least important one first."""
-    return [layer for _, layer in sorted((value, i) for i, value in enumerate(found.layers))]
+def ranking(engine: LocalEngine, *, most: int = MOST) -> Generator[Ranking, None, None]:
+    """``importance``, and then ``together`` of heads and of layers."""
+    found: Importance | None = None
+    for found in importance(engine, most=most):
+        yield Ranking(found, None, None, 0.95 * found.progress, done=False)
+    assert found is not None
+    heads = layers = None
+    for heads in together(engine, found, most=most):
+        yield Ranking(found, heads, None, 0.95 + 0.025 * heads.progress, done=False)
+    for layers in together(engine, found, "layers", most=most):
+        progress = 0.975 + 0.025 * layers.progress
+        yield Ranking(found, heads, layers, progress, done=layers.done)
 
 
 def counts(total: int) -> tuple[int, ...]:
@@ -110,10 +112,10 @@ def together(
     """The least important heads, or layers, off together, beside the sum of single effects."""
     ids = text_ids(engine, most)
     if kind == "layers":
-        numbers = ranked_layers(found)
+        numbers = found.ranked_layers
         single = [found.layers[layer] for layer in numbers]
     else:
-        pairs = ranked_heads(found)
+        pairs = found.ranked_heads
         single = [found.heads[layer][head] for layer, head in pairs]
     own = surprise(engine, ids)
     now = Together(kind, (), own, machine(engine.info.device), 0.0, done=False)

@@ -14,12 +14,15 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from core.edits.calibrate import calibration_ids, input_norms
+from core.edits.pack import pack_weights
 from core.edits.pieces import matrices_in
 from core.edits.remove import remove_parts
+from core.edits.rounding import round_weights
 from core.edits.spec import ModelEdit
 from core.edits.zero import zeroing
 from core.engine.local import LocalEngine
 from core.engine.memory import fork
+from core.faults import Fault
 from core.lab.kv_passes import new_cache, read
 from core.lab.prune_records import Judged, Size, Times
 from core.lab.quality import Quality, Row, judged
@@ -53,7 +56,7 @@ def norms_of(engine: LocalEngine) -> dict[str, Tensor]:
 
 
 def pruned(engine: LocalEngine, edit: ModelEdit) -> Generator[float, None, Any]:
-    """A private copy with what ``edit`` removes and sets to zero; yields the share done.
+    """A private copy, changed as ``edit`` says; yields the share done.
 
     Raises Fault like :func:`core.edits.apply.apply`, of which it is the same, and where there
     is no room.
@@ -71,13 +74,20 @@ def pruned(engine: LocalEngine, edit: ModelEdit) -> Generator[float, None, Any]:
         changed = edit.removes or edit.heads
         norms = norms_of(engine) if edit.zeros.method == "wanda" and not changed else None
         for share in zeroing(twin, edit.zeros, calibration, norms=norms):
-            yield 0.3 + 0.7 * share
+            yield 0.3 + 0.6 * share
+    if edit.rounding:
+        round_weights(twin, edit.rounding)
+    if edit.packing:
+        pack_weights(twin, edit.packing)
     return twin
 
 
 def size_of(model: Any) -> Size:
-    """Counted from the tensors themselves."""
-    matrices = [matrix.weight for _, matrix in matrices_in(model)]
+    """Counted from the tensors themselves; zeros only where weights are numbers."""
+    try:
+        matrices = [matrix.weight for _, matrix in matrices_in(model)]
+    except Fault:  # packed: the weights are codes
+        matrices = []
     return Size(
         nbytes=tensor_bytes([*model.parameters(), *model.buffers()]),
         parameters=sum(p.numel() for p in model.parameters()),

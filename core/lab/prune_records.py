@@ -161,6 +161,21 @@ class Importance:
     progress: float
     done: bool
 
+    @property
+    def ranked_heads(self) -> list[tuple[int, int]]:
+        """All (layer, head), the least important one first; of equals the first."""
+        pairs = [
+            (value, layer, head)
+            for layer, row in enumerate(self.heads)
+            for head, value in enumerate(row)
+        ]
+        return [(layer, head) for _, layer, head in sorted(pairs)]
+
+    @property
+    def ranked_layers(self) -> list[int]:
+        """All layers, the least important one first."""
+        return sorted(range(len(self.layers)), key=self.layers.__getitem__)
+
 
 @dataclass(frozen=True)
 class Sum:
@@ -182,6 +197,17 @@ class Together:
     sums: tuple[Sum, ...]
     surprise: float
     machine: Machine
+    progress: float
+    done: bool
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Single importances, and then many together."""
+
+    importance: Importance
+    heads: Together | None
+    layers: Together | None
     progress: float
     done: bool
 
@@ -212,3 +238,13 @@ class Crossings:
     machine: Machine
     progress: float
     done: bool
+
+    def crossover(self, tokens: int) -> float | None:
+        """The least share of zeros from which on the list is always quicker; ``None``: never."""
+        best = None
+        points = [point for point in self.points if point.tokens == tokens]
+        for point in sorted(points, key=lambda p: -p.zeros):
+            if point.sparse.median >= point.dense.median:
+                break
+            best = point.zeros
+        return best

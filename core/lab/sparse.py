@@ -94,17 +94,6 @@ def listed_bytes(sparse: Tensor) -> int:
     return tensor_bytes([sparse.crow_indices(), sparse.col_indices(), sparse.values()])
 
 
-def crossover(found: Crossings, tokens: int) -> float | None:
-    """The least share of zeros from which on the list is always quicker; ``None``: never."""
-    points = [p for p in found.points if p.tokens == tokens]
-    best = None
-    for point in reversed(sorted(points, key=lambda p: p.zeros)):
-        if point.sparse.median >= point.dense.median:
-            break
-        best = point.zeros
-    return best
-
-
 def _timed(matrix: Tensor, x: Tensor) -> Any:
     def call() -> None:
         with torch.inference_mode():

@@ -1,0 +1,91 @@
+"""Measured edits in words and tables. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from core.lab.prune_records import Effect
+from ui.figures.words import percent
+from ui.i18n import Catalog
+
+
+def number(x: float) -> str:
+    """A perplexity for people: 17.9, 1,234, 7.6 × 10⁷."""
+    if not math.isfinite(x):
+        return "∞"
+    if x < 1e6:
+        return f"{x:,.1f}" if x < 1000 else f"{x:,.0f}"
+    mantissa, power = f"{x:.1e}".split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa} × 10{raised}"
+
+
+def megabytes(nbytes: int) -> str:
+    """1 MB = 10⁶ bytes."""
+    mb = nbytes / 1e6
+    return f"{mb:,.0f} MB" if mb >= 100 else f"{mb:,.2f} MB"
+
+
+@dataclass(frozen=True)
+class Told:
+    """One edit in the short texts of its metrics."""
+
+    perplexity: str
+    perplexity_change: str
+    kl: str
+    top1: str
+    memory: str
+    memory_change: str
+    ratio: str
+    step: str
+
+
+def told(found: Effect) -> Told:
+    """Empty texts where something is not measured yet."""
+    judged, times, edited = found.judged, found.times, found.edited
+    before = number(found.perplexity) if found.perplexity is not None else "…"
+    change = ratio = step = ""
+    if edited is not None:
+        share = edited.nbytes / found.original.nbytes
+        change = f"{megabytes(found.original.nbytes)} × {share:.3g}"
+    if times is not None:
+        ratio = f"× {times.ratio:.2f}"
+        step = f"{times.original.median:.1f} → {times.edited.median:.1f} ms"
+    return Told(
+        perplexity=number(judged.perplexity) if judged else "…",
+        perplexity_change=f"{before} →",
+        kl=f"{judged.kl:.3f}" if judged else "…",
+        top1=percent(judged.top1) if judged else "…",
+        memory=megabytes(edited.nbytes) if edited else "…",
+        memory_change=change,
+        ratio=ratio,
+        step=step,
+    )
+
+
+def effect_table(found: Effect, t: Catalog) -> pd.DataFrame:
+    """The original and the edited model, number by number."""
+    rows = []
+    judged, edited, times = found.judged, found.edited, found.times
+    if judged is not None and found.perplexity is not None:
+        rows.append((t("pruning.perplexity"), number(found.perplexity), number(judged.perplexity)))
+        rows.append((t("pruning.kl"), "0", f"{judged.kl:.4f}"))
+        rows.append((t("pruning.col_top1"), percent(1.0), percent(judged.top1)))
+    if edited is not None:
+        before = found.original
+        rows.append((t("pruning.col_bytes"), f"{before.nbytes:,}", f"{edited.nbytes:,}"))
+        rows.append(
+            (t("pruning.col_parameters"), f"{before.parameters:,}", f"{edited.parameters:,}")
+        )
+        rows.append((t("pruning.col_zeros"), f"{before.zeros:,}", f"{edited.zeros:,}"))
+    if times is not None:
+        spreads = [
+            f"{s.median:.1f} ({s.low:.1f} – {s.high:.1f})" for s in (times.original, times.edited)
+        ]
+        rows.append((t("pruning.col_step"), *spreads))
+        rows.append((t("pruning.col_ratio"), "× 1", f"× {times.ratio:.3f}"))
+    columns = [t("pruning.col_what"), t("pruning.text_before"), t("pruning.text_after")]
+    return pd.DataFrame(rows, columns=columns)
