@@ -48,6 +48,28 @@ def importance_map(found: Importance, t: Catalog) -> go.Figure:
         + "<extra></extra>",
         showlegend=False,
     )
+    _cells(figure, found, rows, heads, t)
+    across = [x for x in (0.0, 1.0, 5.0) if x <= max(1.0, np.nanmax([0.0, *found.layers]))]
+    figure.update_xaxes(
+        col=1, title=t("pruning.axis_layer_off"), fixedrange=True,
+        tickvals=bent(across).tolist(), ticktext=[f"{x:g}" for x in across],
+    )  # fmt: skip
+    figure.update_xaxes(
+        col=2, title=t("pruning.axis_head"), fixedrange=True, dtick=1 if heads < 16 else 4
+    )
+    figure.update_yaxes(fixedrange=True, range=[layers + 0.5, 0.5], dtick=5 if layers > 12 else 1,
+                        tick0=5 if layers > 12 else 1)  # fmt: skip
+    figure.update_yaxes(col=1, title=t("pruning.axis_layer"))
+    return figure.update_layout(
+        height=150 + 15 * max(layers, 8),
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        dragmode=False,
+        bargap=0.2,
+    )
+
+
+def _cells(figure: go.Figure, found: Importance, rows: list[int], heads: int, t: Catalog) -> None:
+    """A coloured cell for each head of each layer."""
     table = bent(found.heads)
     known = table[np.isfinite(table)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
@@ -73,23 +95,6 @@ def importance_map(found: Importance, t: Catalog) -> go.Figure:
             "title": {"text": t("pruning.axis_nats"), "side": "top"},
         },
     )  # fmt: skip
-    across = [x for x in (0.0, 1.0, 5.0) if x <= max(1.0, np.nanmax([0.0, *found.layers]))]
-    figure.update_xaxes(
-        col=1, title=t("pruning.axis_layer_off"), fixedrange=True,
-        tickvals=bent(across).tolist(), ticktext=[f"{x:g}" for x in across],
-    )  # fmt: skip
-    figure.update_xaxes(
-        col=2, title=t("pruning.axis_head"), fixedrange=True, dtick=1 if heads < 16 else 4
-    )
-    figure.update_yaxes(fixedrange=True, range=[layers + 0.5, 0.5], dtick=5 if layers > 12 else 1,
-                        tick0=5 if layers > 12 else 1)  # fmt: skip
-    figure.update_yaxes(col=1, title=t("pruning.axis_layer"))
-    return figure.update_layout(
-        height=150 + 15 * max(layers, 8),
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        dragmode=False,
-        bargap=0.2,
-    )
 
 
 def _inside(low: float, high: float) -> list[float]:
