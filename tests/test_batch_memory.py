@@ -1,0 +1,143 @@
+"""What batches keep and what they spare: each law here fails for one small change of the code."""
+
+import numpy as np
+import pytest
+
+from core.engine import batch as module
+from tests.test_batch import PROMPT, SAME, asked, fresh, passes, reference, same, walk
+
+START = len(PROMPT)
+
+
+def known(**budgets):
+    """An engine whose batches are trusted, so that trying them is not counted."""
+    engine = fresh(**budgets)
+    assert engine._batches.trusted()
+    return engine
+
+
+def forget_stacks(engine):
+    engine._batches._stacks = type(engine._batches._stacks)(engine._batches._limit)
+
+
+def grown(rows, *tokens):
+    return [(*row, token) for row, token in zip(rows, tokens, strict=True)]
+
+
+FIRST = [(*PROMPT, 5), (*PROMPT, 6), (*PROMPT, 7)]
+SECOND = grown(FIRST, 8, 9, 8)
+THIRD = grown(SECOND, 1, 2, 3)
+
+
+def test_a_question_holds_the_stack_of_its_latest_step_alone():
+    engine = known()
+    asked(engine, walk(1, 6))
+    assert len(engine._batches._stacks) == 1
+    asked(engine, walk(2, 6), run="other")
+    assert len(engine._batches._stacks) == 2
+
+
+def test_a_question_without_a_name_leaves_nothing():
+    engine = known()
+    engine.next_logits(FIRST, prompt_length=START)
+    engine.next_logits([FIRST[0], SECOND[1]], prompt_length=START)
+    assert engine._batches.used == 0
+
+
+def test_answers_of_a_pass_cannot_be_changed():
+    engine = known()
+    for rows in (FIRST, SECOND, [FIRST[0], THIRD[1]]):
+        found = engine.next_logits(rows, prompt_length=START, run=len(rows))
+        with pytest.raises(ValueError, match="read-only"):
+            found[0, 0] = 1
+
+
+def test_a_forgotten_stack_is_made_again_though_its_answers_are_known(monkeypatch):
+    expected = asked(known(), [FIRST, SECOND, THIRD])
+    engine = known()
+    asked(engine, [FIRST, SECOND])
+    forget_stacks(engine)
+    shapes = passes(engine, monkeypatch)
+    assert same(asked(engine, [THIRD]), expected[2:])
+    assert shapes == [(3, 1), (3, 1), (3, 1)]
+
+
+def test_what_another_thread_has_read_meanwhile_is_taken(monkeypatch):
+    engine = known()
+    (expected,) = asked(engine, [FIRST])
+    shapes, answers, missed = passes(engine, monkeypatch), engine._batches._answers, []
+    real = answers.get
+
+    def late(batch):
+        """Not there at the first look."""
+        missed.append(batch)
+        return real(batch) if len(missed) > 1 else None
+
+    monkeypatch.setattr(answers, "get", late)
+    assert same(asked(engine, [FIRST]), [expected])
+    assert shapes == []
+    assert len(missed) == 2
+
+
+@pytest.mark.parametrize("rows", [FIRST, [FIRST[0], SECOND[1]]], ids=["fan", "gather"])
+def test_a_batch_goes_on_from_the_caches_of_single_runs(rows, monkeypatch):
+    engine = known()
+    for row in rows:
+        for stop in range(START, len(row)):
+            engine.forward(row[:stop], prompt_length=START)
+    shapes = passes(engine, monkeypatch)
+    engine.next_logits(rows, prompt_length=START)
+    assert shapes == [(len(rows), 1)]
+
+
+def test_a_text_that_parts_after_a_while_is_read_on_from_there(monkeypatch):
+    engine, text = known(), PROMPT
+    for token in (9, 8, 7):
+        engine.next_logits([text], prompt_length=START, run="q")
+        text = (*text, token)
+    engine.next_logits([text], prompt_length=START, run="q")
+    shapes = passes(engine, monkeypatch)
+    rows = [(*text, 1), (*text, 2)]
+    found = engine.next_logits(rows, prompt_length=START, run="q")
+    assert shapes == [(2, 1)]
+    for row, logits in zip(rows, found, strict=True):
+        alone = reference("llama").forward(row, prompt_length=START).logits
+        assert logits == pytest.approx(alone, abs=SAME)
+
+
+def test_texts_beyond_the_budget_do_not_read_their_past_again(monkeypatch):
+    dice = np.random.default_rng(12)
+    rows = [tuple(map(int, dice.integers(4, 250, n))) for n in (40, 30, 20)]
+    engine = known(kv_bytes=60_000, memo_bytes=0)
+    shapes, read = passes(engine, monkeypatch), [0]
+    for _ in range(3):
+        engine.next_logits(rows, prompt_length=15, run="long")
+        read.append(len(shapes))
+        rows = grown(rows, 9, 9, 9)
+    first, second, third = np.diff(read)
+    assert second <= first + 3
+    assert third <= second + 3
+
+
+def test_of_many_rows_as_many_are_kept_as_fit_beside_what_they_share():
+    """A stack that did not fit would be forgotten, and its whole past read at each step."""
+    position = known()._batches._position
+    budget = 2 * (START + 40) * position  # half of it is for stacks
+    engine = known(kv_bytes=budget, memo_bytes=0)
+    rows = [PROMPT] * 30
+    for step in range(8):
+        engine.next_logits(rows, prompt_length=START, run="q")
+        rows = grown(rows, *(int(t) for t in np.random.default_rng(step).permutation(200)[:30]))
+        if step:
+            assert 0 < engine._batches._stacks.used <= engine._batches._limit
+
+
+def test_many_rows_are_dealt_out_to_passes(monkeypatch):
+    expected = asked(known(), [FIRST, SECOND])
+    monkeypatch.setattr(module, "MOST_ROWS", 2)
+    engine = known()
+    shapes = passes(engine, monkeypatch)
+    found = asked(engine, [FIRST, SECOND])
+    assert [rows for rows, _ in shapes if rows < 3][-4:] == [2, 1, 2, 1]
+    for a, b in zip(found, expected, strict=True):
+        assert a == pytest.approx(b, abs=SAME)
