@@ -60,6 +60,14 @@ def test_the_operations_of_a_step():
     assert tiny.prefill_flops(2) == 2 * (16 + 18) * 2 + 2 * 10 + 8 * (1 + 2)
 
 
+@pytest.mark.parametrize("tokens", [1, 511, 512, 513, 2000])
+def test_a_prompt_attends_to_what_each_of_its_tokens_sees(tokens):
+    attention = sum(GEMMA3.attention_flops(n) for n in range(1, tokens + 1))
+    layers = GEMMA3.active_parameters - GEMMA3.table_parameters
+    matrices = 2 * layers * tokens + 2 * GEMMA3.table_parameters
+    assert GEMMA3.prefill_flops(tokens) == matrices + attention
+
+
 def test_one_text_is_bound_by_the_weights_that_are_read():
     found = plan(LLAMA2_7B, A100, Load(prompt=128, new=20))
     read = (LLAMA2_7B.parameters - LLAMA2_7B.table_parameters) * 2 + LLAMA2_7B.kv_bytes(138, 2)

@@ -133,8 +133,16 @@ class ModelShape:
     def prefill_flops(self, tokens: int) -> int:
         """Of a whole prompt, with logits of its last position alone."""
         matrices = 2 * (self.active_parameters - self.table_parameters) * tokens
-        attention = sum(self.attention_flops(n) for n in range(1, tokens + 1))
+        attention = 4 * self.heads * self.head_dim * self._positions_until(tokens)
         return matrices + attention + 2 * self.table_parameters
+
+    def _positions_until(self, tokens: int) -> int:
+        """Keys that all of the first ``tokens`` tokens attend to, summed over the layers."""
+        every = tokens * (tokens + 1) // 2
+        if self.window is None or tokens <= self.window:
+            return self.layers * every
+        near = self.window * (self.window + 1) // 2 + (tokens - self.window) * self.window
+        return self.sliding_layers * near + (self.layers - self.sliding_layers) * every
 
     def experts_met(self, tokens: int) -> float:
         """How many different experts of a layer ``tokens`` tokens meet on average, if each
