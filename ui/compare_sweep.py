@@ -8,9 +8,18 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.compare_records import Column, Comparison, Figures, Question, Text
+from core.compare_records import Column, Comparison, Figures, Question
 from core.decode.figures import figures
-from core.decode.sweep import MOST, RANGES, Sweep, parse_sweep, spell_sweep, sweep_columns
+from core.decode.sweep import (
+    BEAMS,
+    MOST,
+    RANGES,
+    Sweep,
+    fits,
+    parse_sweep,
+    spell_sweep,
+    sweep_columns,
+)
 from core.faults import Fault
 from core.tokens import Vocabulary
 from ui import compare_run as run
@@ -34,11 +43,13 @@ def sweep(found: Setup, t: Catalog) -> None:
     st.markdown(f"##### {t('compare.sweep')}")
     st.caption(t("compare.sweep_text"))
     text = state.place().view.sweep
-    base, asked = _read(text, len(found.slots))
+    base, asked = _read(text, found)
     if text and asked is None:
         st.error(_complaint(text, t))
     _controls(found, base, asked or parse_sweep(USUAL), bool(text), t)
     column = found.slots[base].column
+    if column is not None and not fits(column.settings, (asked or parse_sweep(USUAL)).name):
+        st.caption(_instead(base, asked or parse_sweep(USUAL), t))
     if not text or asked is None or column is None or found.question is None:
         return
     try:
@@ -50,14 +61,29 @@ def sweep(found: Setup, t: Catalog) -> None:
     _answer(replace(found, question=question), column, asked, t)
 
 
-def _read(text: str, count: int) -> tuple[int, Sweep | None]:
+def _read(text: str, found: Setup) -> tuple[int, Sweep | None]:
     """(column that is varied, the sweep) of ``temperature:0:2:9@1``."""
     said, _, at = text.partition("@")
-    base = int(at) if at.isdecimal() and int(at) < count else 0
     try:
-        return base, parse_sweep(said) if said else None
+        asked = parse_sweep(said) if said else None
     except Fault:
-        return base, None
+        asked = None
+    if at.isdecimal() and len(at) < 4 and int(at) < len(found.slots):
+        return int(at), asked
+    return _usual_base(found, asked.name if asked else USUAL), asked
+
+
+def _usual_base(found: Setup, name: str) -> int:
+    """The first column that has what is varied; the first of all where none has."""
+    columns = enumerate(slot.column for slot in found.slots)
+    return next((i for i, c in columns if c is not None and fits(c.settings, name)), 0)
+
+
+def _instead(base: int, asked: Sweep, t: Catalog) -> str:
+    """What is varied in place of a column that lacks the parameter."""
+    kind = "beam" if asked.name in BEAMS else "sample"
+    name = setting_title(asked.name, t)
+    return t(f"compare.sweep_instead_{kind}", column=LETTERS[base], parameter=name)
 
 
 def _complaint(text: str, t: Catalog) -> str:
@@ -68,8 +94,9 @@ def _complaint(text: str, t: Catalog) -> str:
     return ""
 
 
-def _tell(base: int, asked: Sweep) -> None:
-    state.look(sweep=f"{spell_sweep(asked)}@{base}" if base else spell_sweep(asked))
+def _tell(base: int, asked: Sweep, found: Setup) -> None:
+    usual = base == _usual_base(found, asked.name)
+    state.look(sweep=spell_sweep(asked) if usual else f"{spell_sweep(asked)}@{base}")
 
 
 # ---------------------------------------------------------------- controls
@@ -83,7 +110,10 @@ def _controls(found: Setup, base: int, asked: Sweep, on: bool, t: Catalog) -> No
         name, at, low, high, count = (st.session_state[key] for key in keys)
         try:
             new = parse_sweep(name) if fresh else Sweep(name, low, high, count)
-            _tell(at, new)
+            column = found.slots[at].column
+            if fresh and (column is None or not fits(column.settings, name)):
+                at = _usual_base(found, name)
+            _tell(at, new, found)
             st.session_state.pop("compare_sweep_refused", None)
         except Fault as fault:
             st.session_state["compare_sweep_refused"] = fault
@@ -211,15 +241,11 @@ def _rows(
     for value, written in zip(asked.values, now.value.columns, strict=True):
         text = chosen(written, sample)
         numbers: Figures | None = figures(written, vocabulary) if text and text.choices else None
-        plain = _plain(text, vocabulary) if text else ""
+        plain = vocabulary.text(text.ids, skip_special=True) if text else ""
         if written.fault:
             plain = fault_text(written.fault, t)
         out.append(Row(value, plain, numbers))
     return out
-
-
-def _plain(text: Text, vocabulary: Vocabulary) -> str:
-    return vocabulary.text(text.ids, skip_special=True)
 
 
 def _show(shown: Shown, asked: Sweep, t: Catalog) -> None:

@@ -110,6 +110,13 @@ def spell_sweep(sweep: Sweep) -> str:
     return f"{sweep.name}:{ends}:{sweep.count}"
 
 
+def fits(settings: Settings | BeamSettings, name: str) -> bool:
+    """Whether a strategy has what ``name`` changes: beams, dice, or scores to be punished."""
+    if isinstance(settings, BeamSettings):
+        return name in BEAMS
+    return name not in BEAMS and (name.endswith("_penalty") or settings.strategy == "sample")
+
+
 def sweep_columns(base: Column, sweep: Sweep) -> tuple[Column, ...]:
     """``base`` with each value. Raises Fault for a value that the parameter cannot have.
 

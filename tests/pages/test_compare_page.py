@@ -300,14 +300,24 @@ def test_another_question_ends_the_one_before(monkeypatch):
 
 def test_a_sweep_and_its_texts():
     at = open_page("greedy", "sample", lang="en")
-    at.selectbox(key="compare_sweep_base").set_value(1).run()
-    assert view(healthy(at)).sweep == "temperature:0:2:9@1"
+    # A is greedy and has no temperature, so B is the first one to be varied.
+    assert at.selectbox(key="compare_sweep_base").value == 1
+    at.button(key="compare_sweep_on").click().run()
+    assert view(healthy(at)).sweep == "temperature:0:2:9"
+    assert "the sweep varies" not in words(at)
     frames = [frame.value for frame in at.dataframe]
     swept = next(frame for frame in frames if "text" in frame)
     assert list(swept["Temperature"]) == [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2]
     assert swept["text"].iloc[0] == "sun shines brightly"
+    at.selectbox(key="compare_sweep_base").set_value(0).run()
+    assert view(healthy(at)).sweep == "temperature:0:2:9@0"
+    assert "Temperature would change nothing in strategy A: the sweep varies sampling" in words(at)
+    at.selectbox(key="compare_sweep_name").set_value("repetition_penalty").run()
+    assert view(healthy(at)).sweep == "repetition_penalty:1:2:6"
+    assert "the sweep varies" not in words(at)
     at.selectbox(key="compare_sweep_name").set_value("beams").run()
-    assert view(healthy(at)).sweep == "beams:1:8:8@1"
+    assert view(healthy(at)).sweep == "beams:1:8:8"
+    assert "Strategy A is no beam search, so" in words(at)
     at.button(key="compare_sweep_off").click().run()
     assert view(healthy(at)).sweep == ""
 
