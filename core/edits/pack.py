@@ -91,7 +91,8 @@ class Int8Linear(Packed):
 
     @property
     def weight(self) -> Tensor:
-        return self.codes[:, : self.in_features].to(DTYPE) * self.scale[:, None]
+        codes = self.codes[:, : self.in_features].float()
+        return (codes * self.scale.float()[:, None]).to(DTYPE)
 
     def multiply(self, x: Tensor) -> Tensor:
         if not has_int8(x.device.type):
@@ -133,9 +134,9 @@ class Int4Linear(Packed):
             one = torch.eye(self.in_features, dtype=DTYPE, device=self.codes.device)
             return self.multiply(one).T
         codes = torch.stack([self.codes & 15, self.codes >> 4], dim=-1).flatten(1)
-        scale, eight = self.scales.transpose(0, 1).unbind(-1)
-        groups = codes.to(DTYPE).unflatten(1, (-1, self.group)) - 8
-        whole = (groups * scale[..., None] + eight[..., None]).flatten(1)
+        scale, eight = self.scales.float().transpose(0, 1).unbind(-1)
+        groups = codes.float().unflatten(1, (-1, self.group)) - 8
+        whole = (groups * scale[..., None] + eight[..., None]).flatten(1).to(DTYPE)
         return whole[: self.out_features, : self.in_features]
 
     def multiply(self, x: Tensor) -> Tensor:
