@@ -33,7 +33,7 @@ def reuse_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
     title(t, 5, "reuse_title")
     st.caption(t("kv_cache.reuse_text"))
     values = here()
-    typed = values["second"] or t("kv_cache.second_default")
+    typed = values["second"] or _example(t, context)
     show_text("kv_second", typed)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -70,6 +70,12 @@ def reuse_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
         cost=t("kv_cache.reuse_cost", n=f"{len(second):,}"),
         run=t("kv_cache.reuse_run"),
     )
+
+
+def _example(t: Catalog, context: Context) -> str:
+    """The reader's own prompt, and a word more."""
+    more = t("kv_cache.second_more")
+    return " ".join(context.spec.prompt[: SECOND_CAP - len(more)].split()) + more
 
 
 def _both(

@@ -54,11 +54,19 @@ def steps_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
         (state.number(engine), prompt_ids, steps),
         turns,
         lambda run: _run(t, context, run),
-        cost=t("kv_cache.steps_cost", steps=steps, passes=2 * (steps * REPEATS + 1)),
+        cost=_cost(t, len(prompt_ids), steps),
         run=t("kv_cache.steps_run"),
     )
     st.markdown(f"##### {t('kv_cache.lengths_title')}")
     _lengths(t, engine)
+
+
+def _cost(t: Catalog, prompt: int, steps: int) -> str:
+    """The passes that will be made, and the positions that go through the model in them."""
+    whole = sum(prompt + step for step in range(steps))
+    positions = REPEATS * (prompt + steps - 1 + whole) + 2 * prompt
+    passes = 2 * (steps * REPEATS + 1)
+    return t("kv_cache.steps_cost", steps=steps, passes=passes, positions=f"{positions:,}")
 
 
 def _run(t: Catalog, context: Context, run: KvRun) -> None:
