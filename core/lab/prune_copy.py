@@ -28,7 +28,7 @@ from core.lab.prune_records import Judged, Size, Times
 from core.lab.quality import Quality, Row, judged
 from core.lab.quantize_copy import private
 from core.lab.timing import Spread, milliseconds
-from core.models.loaded import tensor_bytes
+from core.models.loaded import describe
 
 COPIES: Final = threading.BoundedSemaphore(2)
 """Private copies of this process at one time."""
@@ -88,9 +88,10 @@ def size_of(model: Any) -> Size:
         matrices = [matrix.weight for _, matrix in matrices_in(model)]
     except Fault:  # packed: the weights are codes
         matrices = []
+    info = describe(model, "", chat=False)
     return Size(
-        nbytes=tensor_bytes([*model.parameters(), *model.buffers()]),
-        parameters=sum(p.numel() for p in model.parameters()),
+        nbytes=info.bytes_in_memory,
+        parameters=info.parameters,
         zeros=sum(int((weight == 0).sum()) for weight in matrices),
         weights=sum(weight.numel() for weight in matrices),
     )
