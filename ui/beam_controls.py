@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.engine.toy_classics import CLASSICS
+from core.engine.toy_classics import CLASSICS, limit_of
 from core.engine.toy_table import ToyTable
 from core.settings import BEAM_KINDS, STOP_RULES
 from ui import beam_ends, link, state
 from ui.beam_source import MOST_BEAMS
-from ui.beam_table import LESSONS, limit_of, outcomes, packed, pretty
+from ui.beam_table import LESSONS, outcomes, packed, pretty
 from ui.figures.beam_words import lesson_sentence
 from ui.i18n import Catalog
 from ui.view import TABLE_CAP, View

@@ -51,6 +51,7 @@ def draw(t: Catalog, context: Context | None) -> None:
         return
     if st.session_state.pop(controls.FRESH, False):
         beam.run_anew(source, settings)
+    st.caption(t("beam_search.players"))
     st.caption(beam_ends.sentence(ends, source.engine, settings.max_new, t))
     if table in CLASSICS:
         controls.lesson(table, source.engine.vocabulary, t)
@@ -145,6 +146,9 @@ def _found(seen: Seen, source: Source, settings: BeamSettings, t: Catalog) -> No
         _verdict(found, source, settings, t)
     if found.search.steps:
         _tree(found.search, seen.greedy, source, t)
+        twins = words.twins_sentence(found.search, t)
+        if twins:
+            st.caption(twins)
         _cost(found.search, seen.greedy, source, settings, t)
         _candidates(found.search, source, t)
 

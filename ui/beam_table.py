@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from core.beam_records import BeamSearch
 from core.decode import search
-from core.engine.toy_classics import CLASSICS, classic_path
+from core.engine.toy_classics import CLASSICS, classic_path, limit_of
 from core.engine.toy_table import ToyTable, parse_table
 from core.faults import Fault
 from core.settings import BeamSettings
@@ -40,11 +40,6 @@ def content_of(name: str) -> dict[str, Any]:
     """The file of a classic. Raises KeyError for another name."""
     content: dict[str, Any] = json.loads(classic_path(name).read_text(encoding="utf-8"))
     return content
-
-
-def limit_of(name: str) -> int:
-    """The output limit of a classic."""
-    return int(content_of(name)["max_new"])
 
 
 @cache

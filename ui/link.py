@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from core.edits.spec import join, parse_edit, spell, split
+from core.engine.toy_classics import CLASSICS, limit_of
 from core.faults import Fault
 from core.settings import RunSpec, Settings
 from core.text.reader import repair
@@ -108,7 +109,9 @@ def encode(spec: RunSpec, view: View) -> dict[str, str]:
         query["chat"] = "1"
     for field in fields(Settings):
         value = getattr(spec.settings, field.name)
-        if value != getattr(DEFAULT.settings, field.name):
+        # A classic has a limit of its own, so that of the link is always said.
+        said = field.name == "max_new" and view.table in CLASSICS
+        if said or value != getattr(DEFAULT.settings, field.name):
             text = "\n".join(value) if field.name == "banned" else spelled(value)
             query[_SETTINGS[field.name][0]] = text
     if view.made != 1:
@@ -142,6 +145,8 @@ def decode(query: Mapping[str, str], lang: str) -> Opened:
             return default
 
     settings = DEFAULT.settings
+    if query.get("table") in CLASSICS:
+        settings = replace(settings, max_new=limit_of(query["table"]))
     for field, (name, parse) in _SETTINGS.items():
         value = read(name, parse, getattr(settings, field))
         try:

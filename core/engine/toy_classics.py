@@ -5,6 +5,8 @@ Their files hold, beside the table, ``max_new`` and ``answers`` worked out by ha
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,12 @@ def classic_path(name: str) -> Path:
     if name not in CLASSICS:
         raise KeyError(name)
     return FOLDER / f"{name}.json"
+
+
+@cache
+def limit_of(name: str) -> int:
+    """The output limit of one of ``CLASSICS``. Raises KeyError for another name."""
+    return int(json.loads(classic_path(name).read_text(encoding="utf-8"))["max_new"])
 
 
 def classic(name: str) -> ToyTable:

@@ -102,6 +102,16 @@ def test_what_is_typed_is_kept_within_a_link():
     assert "“" + "x" * 40 + "” is " in at.error[0].value
 
 
+def test_a_classic_has_its_limit_though_a_link_names_none():
+    at = open_app(PAGE, model="toy", prompt="once", lang="en", table="early_stopping", beams="2")
+    assert data_of(at, "beam")["limit"] == 5
+    assert query_of(at)["max"] == "5"
+    healthy(at.number_input(key="beam_max").set_value(24).run())
+    assert query_of(at)["max"] == "24"
+    again = open_app(PAGE, **query_of(at))
+    assert data_of(again, "beam")["limit"] == 24
+
+
 # --- spoiled links
 
 HOSTILE = {
@@ -178,3 +188,18 @@ def test_a_table_in_a_link_is_read_as_it_is():
     data = data_of(at, "beam")
     assert data["kind"] == "diverse"
     assert data["node"] == [0, 1]
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_groups_that_find_the_same_text_say_so(lang):
+    t = catalog(lang)
+    query = {"table": "beam_beats_greedy", "beams": "4", "kind": "diverse", "groups": "2"}
+    at = open_tiny(**query, lang=lang, max="3", diversity="0")
+    texts = [row["text"] for row in data_of(at, "beam")["ranking"]]
+    assert len(texts) == 4
+    assert len(set(texts)) == 2
+    said = t("beam_search.twins", ranks="1, 2, 3, 4", different=2, n=4)
+    assert said in words(at)
+    healthy(at.segmented_control(key="beam_kind").set_value("plain").run())
+    assert said not in words(at)
+    assert t("beam_search.players") in words(at)

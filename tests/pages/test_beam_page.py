@@ -7,11 +7,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.decode import beam_search
-from core.engine.toy_classics import CLASSICS
+from core.engine.toy_classics import CLASSICS, limit_of
 from core.settings import BeamSettings
 from tests.pages.app import data_of, healthy, open_app, query_of, words
 from ui import beam, beam_page, state
-from ui.beam_table import LESSONS, limit_of, packed
+from ui.beam_table import LESSONS, packed
 from ui.i18n import catalog
 from ui.state import store
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -104,6 +105,16 @@ def true_best(
         best=signed(best.score),
         found=signed(found.score),
     )
+
+
+def twins_sentence(search: BeamSearch, t: Catalog) -> str | None:
+    """That groups have found the same text, where the ranking holds one twice."""
+    counts = Counter(h.tokens for h in search.hypotheses)
+    same = [(rank, h) for rank, h in enumerate(search.hypotheses, 1) if counts[h.tokens] > 1]
+    if not same:
+        return None
+    ranks = ", ".join(str(rank) for rank, _ in same)
+    return t("beam_search.twins", ranks=ranks, different=len(counts), n=len(search.hypotheses))
 
 
 def verdict_sentence(verdict: Verdict, search: BeamSearch, stored: BeamSearch, t: Catalog) -> str:
