@@ -44,7 +44,10 @@ def draw(t: Catalog, context: Context | None) -> None:
 
 def _origin(t: Catalog, reference: Reference) -> None:
     """Whether the weights were rounded before they came."""
-    recorded = reference.found
+    recorded, known = reference.found, reference.origin
+    if recorded is None and known is not None and known.done:
+        _counted(t, reference, known)
+        return
     if reference.engine is None:
         if recorded is not None:
             _recorded_origin(t, reference, recorded.origin)

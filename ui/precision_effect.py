@@ -40,7 +40,6 @@ def effect_part(t: Catalog, context: Context | None, reference: Reference) -> No
     if reference.engine is None or context is None:
         st.caption(t("precision.needs_model"))
         return
-    doors(t, reference, reference.with_(setting), "effect")
     prompt = tuple(token.id for token in context.generation.prompt)
     model = local(reference.engine)
 
@@ -58,6 +57,7 @@ def effect_part(t: Catalog, context: Context | None, reference: Reference) -> No
         cost=t("precision.effect_cost"),
         run=t("precision.effect_run", setting=rounding_words(setting, t)),
     )
+    doors(t, reference, reference.with_(setting), "effect")
 
 
 def doors(t: Catalog, reference: Reference, edited: str, name: str) -> None:

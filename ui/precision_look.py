@@ -70,7 +70,7 @@ def _pick(t: Catalog, engine: Engine) -> str | None:
         return None
     numbers = sorted(number for number in layers if number >= 0)
     asked = state.place().view.layer
-    layer = asked if asked in layers else (numbers[0] if numbers else -1)
+    layer = asked if asked in numbers else (numbers[0] if numbers else -1)
     left, right = st.columns(2, gap="medium")
     with left:
         if len(numbers) > 1:
@@ -168,7 +168,9 @@ def _by_hand(t: Catalog, found: Look) -> None:
     number = st.column_config.NumberColumn(format="%.6f")
     frame = hand_table(hand, found.grid, t)
     config: dict[Any, Any] = {str(n): number for n in frame.select_dtypes("floating").columns}
-    st.dataframe(frame, hide_index=True, column_config=config, key="precision_hand")
+    st.dataframe(
+        frame, hide_index=True, column_config=config, key="precision_hand", height="content"
+    )
     worst = float(np.max(hand.error)) if hand.error.size else 0.0
     within = worst <= hand.scale / 2 * (1 + 1e-9) + 1e-12
     st.caption(

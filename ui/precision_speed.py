@@ -28,20 +28,6 @@ def speed_part(t: Catalog, reference: Reference) -> None:
     if reference.engine is None:
         _before(t, reference)
         return
-    names = dict(zip(STORES, PACKINGS, strict=True))
-    st.selectbox(
-        t("precision.store"),
-        list(STORES),
-        key=show("precision_store", here()["store"]),
-        format_func=lambda name: storage_words(name, t) if name in names else str(name),
-        help=t("precision.store_help"),
-        on_change=chosen("store", "precision_store"),
-    )
-    packing = packing_here()
-    if _missing(packing):
-        st.info(t("precision.not_installed"))
-    else:
-        doors(t, reference, reference.with_(packing), "speed")
     model = local(reference.engine)
     wanted = tuple(packing for packing in PACKINGS)
 
@@ -60,6 +46,21 @@ def speed_part(t: Catalog, reference: Reference) -> None:
         run=t("precision.speed_run"),
         before=lambda: _before(t, reference),
     )
+    packing = packing_here()
+    st.markdown(f"##### {t('precision.store_title')}")
+    names = dict(zip(STORES, PACKINGS, strict=True))
+    st.selectbox(
+        t("precision.store"),
+        list(STORES),
+        key=show("precision_store", here()["store"]),
+        format_func=lambda name: storage_words(name, t) if name in names else str(name),
+        help=t("precision.store_help"),
+        on_change=chosen("store", "precision_store"),
+    )
+    if _missing(packing):
+        st.info(t("precision.not_installed"))
+    else:
+        doors(t, reference, reference.with_(packing), "speed")
 
 
 def _missing(packing: Packing) -> bool:

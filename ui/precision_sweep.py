@@ -15,7 +15,6 @@ from ui.figures.precision import (
     curve_points,
     megabytes,
     rounding_words,
-    share_words,
     sweep_chart,
     sweep_table,
 )
@@ -88,7 +87,7 @@ def _controls(t: Catalog) -> None:
             SHARES,
             label=t("precision.share"),
             help=t("precision.share_help"),
-            say=lambda v: share_words(v, t),
+            say=lambda v: t(f"precision.short_{v}") if v in ("tensor", "channel") else v,
         )
         buttons(
             "head",

@@ -32,9 +32,11 @@ class Packed(nn.Module):
 
     bias: Tensor | None
 
-    def __init__(self, rows: int, columns: int, bias: Tensor | None, copied: bool) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, copied: bool) -> None:
         super().__init__()
-        self.out_features, self.in_features = rows, columns
+        self.out_features, self.in_features = weight.shape
+        self.kernel = True
+        """Whether the product is made from the codes, without unpacking them first."""
         self.copied = copied
         """Whether the same weights are also kept elsewhere: an LM head that was the embedding."""
         self.bias = None if bias is None else nn.Parameter(bias.to(DTYPE), requires_grad=False)
@@ -82,9 +84,10 @@ class Int8Linear(Packed):
     scale: Tensor
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, copied: bool = False) -> None:
-        super().__init__(*weight.shape, bias, copied)
+        super().__init__(weight, bias, copied)
         found = coded(weight, Grid(8, "channel"))
         padding = -weight.shape[1] % STEP
+        self.kernel = has_int8(weight.device.type)
         codes = nn.functional.pad(found.codes.to(torch.int8), (0, padding)).contiguous()
         self.register_buffer("codes", codes)
         self.register_buffer("scale", found.scale[:, 0].to(DTYPE))
@@ -95,9 +98,11 @@ class Int8Linear(Packed):
         return (codes * self.scale.float()[:, None]).to(DTYPE)
 
     def multiply(self, x: Tensor) -> Tensor:
-        if not has_int8(x.device.type):
+        if not self.kernel:
             return x @ self.weight.T
-        return torch._weight_int8pack_mm(_padded(x, self.codes.shape[1]), self.codes, self.scale)
+        wide = _padded(x, self.codes.shape[1])
+        product: Tensor = torch._weight_int8pack_mm(wide, self.codes, self.scale)
+        return product
 
 
 class Int4Linear(Packed):
@@ -111,7 +116,7 @@ class Int4Linear(Packed):
     def __init__(
         self, weight: Tensor, bias: Tensor | None = None, *, group: int = 64, copied: bool = False
     ) -> None:
-        super().__init__(*weight.shape, bias, copied)
+        super().__init__(weight, bias, copied)
         found = coded(weight, Grid(4, "group", group, symmetric=False))
         padding = (0, -weight.shape[1] % group, 0, -weight.shape[0] % ROWS)
         codes = nn.functional.pad(found.codes.to(torch.int32), padding).contiguous()
@@ -132,18 +137,21 @@ class Int4Linear(Packed):
         if self.kernel:
             # How the kernel lays out its codes is its own business: it is asked for each column.
             one = torch.eye(self.in_features, dtype=DTYPE, device=self.codes.device)
-            return self.multiply(one).T
+            columns: Tensor = self.multiply(one)
+            return columns.T
         codes = torch.stack([self.codes & 15, self.codes >> 4], dim=-1).flatten(1)
         scale, eight = self.scales.float().transpose(0, 1).unbind(-1)
         groups = codes.float().unflatten(1, (-1, self.group)) - 8
-        whole = (groups * scale[..., None] + eight[..., None]).flatten(1).to(DTYPE)
+        whole: Tensor = (groups * scale[..., None] + eight[..., None]).flatten(1).to(DTYPE)
         return whole[: self.out_features, : self.in_features]
 
     def multiply(self, x: Tensor) -> Tensor:
         if not self.kernel:
             return x @ self.weight.T
         wide = _padded(x, self.scales.shape[0] * self.group)
-        product = torch._weight_int4pack_mm_for_cpu(wide, self.codes, self.group, self.scales)
+        product: Tensor = torch._weight_int4pack_mm_for_cpu(
+            wide, self.codes, self.group, self.scales
+        )
         return product[:, : self.out_features]
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
 from core.edits.pack import DTYPE, Packed
 from core.faults import Fault
+
+BLOCK: Final = 64
+"""Weights that share a scale in NF4."""
 
 
 def check() -> None:
@@ -26,6 +29,21 @@ def _library() -> Any:
     return import_module("bitsandbytes")
 
 
+def _modules() -> Any:
+    return import_module("bitsandbytes.nn.modules")
+
+
+def _fits_kernel(weight: Tensor) -> bool:
+    """Whether the library has its quick product on this processor, for such a matrix."""
+    if weight.device.type != "cpu" or weight.shape[0] % 32 or weight.shape[1] % BLOCK:
+        return False
+    modules = _modules()
+    there = hasattr(modules, "has_avx512bf16") and hasattr(
+        modules, "_convert_weight_packed_for_cpu"
+    )
+    return bool(there and modules.has_avx512bf16())
+
+
 class Nf4Linear(Packed):
     """4-bit codes of 16 levels that fit normally distributed weights (NF4, Dettmers et al. 2023),
     one scale for 64 neighbours."""
@@ -35,10 +53,13 @@ class Nf4Linear(Packed):
     levels: Tensor
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, copied: bool = False) -> None:
-        super().__init__(*weight.shape, bias, copied)
+        super().__init__(weight, bias, copied)
         codes, state = _library().functional.quantize_4bit(
-            weight.to(DTYPE).contiguous(), blocksize=64, quant_type="nf4"
+            weight.to(DTYPE).contiguous(), blocksize=BLOCK, quant_type="nf4"
         )
+        self.kernel = _fits_kernel(weight)
+        if self.kernel:
+            codes, state = _modules()._convert_weight_packed_for_cpu(codes, state)
         self.register_buffer("codes", codes)
         self.register_buffer("scale", state.absmax)
         self.register_buffer("levels", state.code)
@@ -46,11 +67,15 @@ class Nf4Linear(Packed):
 
     @property
     def weight(self) -> Tensor:
+        if self.kernel:
+            # In the kernel's own layout nothing but the kernel can read the codes.
+            one = torch.eye(self.in_features, dtype=DTYPE, device=self.codes.device)
+            return self.multiply(one).T
         found: Tensor = _library().functional.dequantize_4bit(self.codes, self._here())
         return found
 
     def multiply(self, x: Tensor) -> Tensor:
-        found: Tensor = _library().matmul_4bit(x, self.codes.t(), quant_state=self._here())
+        found: Tensor = _library().matmul_4bit(x, self.codes, quant_state=self._here())
         return found
 
     def _here(self) -> Any:
@@ -67,7 +92,7 @@ class Bnb8Linear(Packed):
     scale: Tensor
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, copied: bool = False) -> None:
-        super().__init__(*weight.shape, bias, copied)
+        super().__init__(weight, bias, copied)
         codes, scale, _ = _library().functional.int8_vectorwise_quant(weight.half().contiguous())
         self.register_buffer("codes", codes)
         self.register_buffer("scale", scale)
@@ -78,7 +103,8 @@ class Bnb8Linear(Packed):
 
     def multiply(self, x: Tensor) -> Tensor:
         state = _library().MatmulLtState()
-        state.has_fp16_weights, state.threshold = False, 6.0
+        state.has_fp16_weights, state.is_training, state.threshold = False, False, 6.0
         state.CB, state.SCB = self.codes, self.scale
-        found: Tensor = _library().matmul(x, self.codes, state=state)
-        return found.to(torch.bfloat16)
+        # The library works in 16-bit floats, and says so at each call otherwise.
+        found: Tensor = _library().matmul(x.half(), self.codes, state=state)
+        return found.to(DTYPE)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 from transformers import DynamicCache
 
-from core.edits.pack import Int4Linear, Int8Linear, has_int8
+from core.edits.pack import Packed
 from core.edits.spec import Packing
 from core.engine.local import LocalEngine
 from core.engine.memory import fork
@@ -107,11 +107,7 @@ def _always(model: Any) -> Lend:
 
 def _kernel(model: Any) -> bool:
     """Whether no matrix has to be unpacked before it is multiplied."""
-    return all(
-        module.kernel if isinstance(module, Int4Linear) else has_int8(module.codes.device.type)
-        for module in model.modules()
-        if isinstance(module, Int4Linear | Int8Linear)
-    )
+    return all(module.kernel for module in model.modules() if isinstance(module, Packed))
 
 
 def step(lend: Lend, ids: Sequence[int]) -> Callable[[], object]:
