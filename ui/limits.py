@@ -10,7 +10,7 @@ import streamlit as st
 from core.engine.protocol import Engine
 from core.faults import Fault
 from core.lab.models import local
-from core.lab.roofline import Roof
+from core.lab.roofline import RESTLESS, Roof
 from core.lab.roofline_ops import Case, complete, counts_of, step_limit, waiting_share
 from core.lab.roofline_run import Known, Measured, known, measure
 from core.lab.roofline_steps import BATCHES, CONTEXT, dtype_of, value_bytes
@@ -99,6 +99,9 @@ def _roof(t: Catalog, roof: Roof, *, here: bool) -> None:
         for kind in ("fp32", "bf16"):
             rate = f"{roof.rate(kind):,.0f} GFLOP/s"
             st.metric(t("limits.products", dtype=kind), rate, width=WIDE)
+    if roof.unrest > RESTLESS:
+        said = t("limits.restless", times=f"{roof.unrest:.1f}")
+        st.caption(f":material/warning: {said}")
     st.markdown(
         t("limits.ridge", fp32=f"{roof.ridge('fp32'):.1f}", bf16=f"{roof.ridge('bf16'):.1f}")
     )

@@ -11,7 +11,7 @@ from core.cli.lab_common import add_model, engine_of, to_the_end, written
 from core.cli.numbers import whole
 from core.engine.protocol import Engine
 from core.faults import Fault
-from core.lab.roofline import Roof
+from core.lab.roofline import RESTLESS, Roof
 from core.lab.roofline_ops import complete, counts_of, step_limit, total, waiting_share
 from core.lab.roofline_run import measure
 from core.lab.roofline_steps import BATCHES, CONTEXT, Steps, StepTime, value_bytes
@@ -64,6 +64,7 @@ def record(roof: Roof, steps: Steps, engine: Engine) -> dict[str, Any]:
         "roof": {
             "bandwidth_gb_s": roof.bandwidth,
             "gflop_s": {name: roof.rate(name) for name in ("fp32", "bf16")},
+            "slowest_by_quickest": roof.unrest,
             "ridge_flops_a_byte": {name: roof.ridge(name) for name in ("fp32", "bf16")},
             "probes": [
                 {**asdict(probe), "gb_s": probe.bandwidth, "gflop_s": probe.rate}
@@ -134,5 +135,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "measured: median of repeats in turns; limit: no program can be faster; waiting: the"
     yield "share of the limit in which the arithmetic waits for memory"
+    if roof["slowest_by_quickest"] > RESTLESS:
+        yield "something else was running; the machine can do more than this"
     if not found["complete"]:
         yield "stopped before the end"

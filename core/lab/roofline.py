@@ -22,6 +22,8 @@ Probing = Literal["read", "gemv", "gemm"]
 DTYPES: Final[tuple[Dtype, ...]] = ("fp32", "bf16")
 VALUE_BYTES: Final[dict[Dtype, int]] = {"fp32": 4, "bf16": 2}
 REPEATS: Final = 5
+RESTLESS: Final = 1.6
+"""An ``unrest`` above which something else was running."""
 ROWS, COLUMNS = 4096, 16384
 """Of the matrix that is read: 268 MB as fp32, more than the caches of nearly every machine."""
 SIDE: Final = 2048
@@ -65,6 +67,11 @@ class Roof:
     def bandwidth(self) -> float:
         """GB/s: the fastest that anything was read."""
         return max(probe.bandwidth for probe in self.probes if probe.kind != "gemm")
+
+    @property
+    def unrest(self) -> float:
+        """The slowest repeat by the quickest, of the probe that was disturbed most; 1 is calm."""
+        return max(probe.time.high / probe.time.low for probe in self.probes)
 
     def rate(self, dtype: str) -> float:
         """GFLOP/s of a matrix product; types that were not measured count as bf16."""
