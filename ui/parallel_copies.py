@@ -13,12 +13,13 @@ from ui import state
 from ui.context import Context
 from ui.figures import parallel_stages as figures
 from ui.figures import parallel_tables as tables
+from ui.figures.parallel import size
 from ui.figures.words import percent, tiny
 from ui.lab import experiment
 from ui.lab_options import here
 from ui.marks import mark
 from ui.parallel_options import FIELD, FORMATS, OWN, TABLE, pick
-from ui.parallel_parts import chart, ids_of, phase_text, table, title
+from ui.parallel_parts import chart, ids_of, live, phase_text, table, title
 
 
 def draw_offload(context: Context) -> None:
@@ -27,12 +28,14 @@ def draw_offload(context: Context) -> None:
     title(t, 3, "offload")
     share = here(FIELD, TABLE)["share"]
     pick(t, "share", SHARES, share, lambda s: f"{s:.0%}")
+    if not live(context):
+        return
 
     def turns() -> Generator[OffloadRun, None, None]:
         return offload_turns(engine, context.spec.model, ids, share)
 
-    size = engine.info.bytes_in_memory / 1e6
-    cost = t("parallel.cost_offload", mb=f"{size:,.0f}", room=f"{share * size:,.0f}")
+    whole = engine.info.bytes_in_memory
+    cost = t("parallel.cost_offload", whole=size(whole), room=size(share * whole))
     experiment(
         t, "parallel_offload", (state.number(engine), ids, share), turns,
         lambda now: _offloaded(context, now), cost=cost, run=t("parallel.start_offload"),
@@ -51,7 +54,7 @@ def _offloaded(context: Context, now: OffloadRun) -> None:
         return
     said = t(
         "parallel.offload_sentence",
-        held=f"{now.held_bytes / 1e6:,.1f}", whole=f"{now.whole_bytes / 1e6:,.1f}",
+        held=size(now.held_bytes), whole=size(now.whole_bytes),
         step=f"{now.step.median:,.1f}", low=f"{now.step.low:,.1f}", high=f"{now.step.high:,.1f}",
         all=f"{now.whole_step.median:,.1f}",
         ratio=f"{now.step.median / now.whole_step.median:.1f}",
@@ -69,13 +72,15 @@ def draw_copies(context: Context) -> None:
     title(t, 4, "copies")
     wanted = here(FIELD, TABLE)["format"]
     pick(t, "format", FORMATS, wanted, lambda f: t(f"parallel.format_{f}"))
+    if not live(context):
+        return
     dtype = None if wanted == OWN else wanted
 
     def turns() -> Generator[ReplicaRun, None, None]:
         return replica_turns(engine, context.spec.model, ids, dtype)
 
-    size = engine.info.bytes_in_memory / 1e6 * (1 if dtype is None else 0.5)
-    cost = t("parallel.cost_copies", n=max(REPLICAS), mb=f"{size:,.0f}", batch=max(BATCHES))
+    held = size(engine.info.bytes_in_memory * (1 if dtype is None else 0.5))
+    cost = t("parallel.cost_copies", n=max(REPLICAS), held=held, batch=max(BATCHES))
     experiment(
         t, "parallel_copies", (state.number(engine), ids, wanted), turns,
         lambda now: _served(context, now), cost=cost,
@@ -97,12 +102,13 @@ def _served(context: Context, now: ReplicaRun) -> None:
     one = {each.batch: each for each in now.servings if each.replicas == 1}
     two = {each.batch: each for each in now.servings if each.replicas == max(REPLICAS)}
     first, last, half = one[1], one[max(BATCHES)], two[max(BATCHES) // 2]
+    better = half.per_second > last.per_second
     said = t(
-        "parallel.copies_sentence",
+        "parallel.copies_better" if better else "parallel.copies_worse",
         batch=last.batch, gain=f"{last.per_second / first.per_second:.1f}",
         latency=f"{last.step.median / first.step.median:.1f}",
         half=half.batch, copies=max(REPLICAS), one=f"{last.per_second:,.0f}",
         two=f"{half.per_second:,.0f}", share=percent(half.per_second / last.per_second),
-        mb=f"{max(REPLICAS) * now.weights / 1e6:,.0f}",
+        held=size(max(REPLICAS) * now.weights),
     )  # fmt: skip
     st.markdown(said)

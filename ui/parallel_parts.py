@@ -41,6 +41,13 @@ def ids_of(context: Context) -> tuple[int, ...]:
     return tuple(token.id for token in context.generation.prompt)
 
 
+def live(context: Context) -> bool:
+    """Whether the model is here; says so where a stored run stands in for it."""
+    if context.recorded is not None:
+        st.info(context.t("fault.model_loading"))
+    return context.recorded is None
+
+
 def phase_text(t: Catalog, record: Any) -> None:
     """What the processes are busy with."""
     if not record.done:

@@ -24,12 +24,13 @@ from ui import state
 from ui.context import Context
 from ui.figures import parallel_stages as figures
 from ui.figures import parallel_tables as tables
+from ui.figures.parallel import size
 from ui.figures.words import percent, tiny
 from ui.lab import experiment
 from ui.lab_options import here
 from ui.marks import mark
 from ui.parallel_options import FIELD, TABLE, pick
-from ui.parallel_parts import chart, ids_of, phase_text, table, title
+from ui.parallel_parts import chart, ids_of, live, phase_text, table, title
 from ui.parallel_tensor import CLOSE
 
 
@@ -55,7 +56,8 @@ def draw_pipeline(context: Context) -> None:
     st.markdown(t("parallel.cost_sentence", layers=f"{heads:.1f}"))
     st.markdown(t("parallel.bubble_before", stages=stages, shares=formula))
     table(t, tables.stages_table(info, plan, t), "cost")
-    _run(context, plan, values["by"])
+    if live(context):
+        _run(context, plan, values["by"])
 
 
 def _run(context: Context, plan: StagePlan, by: By) -> None:
@@ -81,12 +83,13 @@ def _show(context: Context, now: PipelineRun) -> None:
                           own=now.own), on=now.machine)  # fmt: skip
     if now.difference is not None:
         key = "equal" if now.difference <= CLOSE else "unequal"
+        key = "exact" if now.difference == 0 else key
         said = t(f"parallel.pipeline_{key}", n=now.plan.stages, d=tiny(now.difference))
-        (st.success if key == "equal" else st.warning)(said)
+        (st.warning if key == "unequal" else st.success)(said)
     there = [found.micro_batches for found in now.runs]
     wanted = here(FIELD, TABLE)["micro"]
     count = wanted if wanted in there else there[-1]
-    pick(t, "micro", there, count, str)
+    pick(t, "micro", MICRO_BATCHES, count, str)
     found = next(each for each in now.runs if each.micro_batches == count)
     st.markdown(f"##### {t('parallel.gantt_title', n=count)}")
     chart(t, figures.gantt(found, now.plan.stages, t), "gantt")
@@ -117,7 +120,7 @@ def _ends(context: Context, now: PipelineRun) -> None:
         bytes=f"{now.traffic.bytes:,}", calls=now.traffic.calls,
         theory=f"{now.traffic.theory:,}", single=f"{now.single.median:,.0f}",
         best=f"{best.took.median:,.0f}", n=best.micro_batches,
-        memory=t("parallel.and").join(f"{held / 1e6:,.0f} MB" for held in now.weights),
-        whole=f"{now.single_weights / 1e6:,.0f}",
+        memory=t("parallel.and").join(size(held) for held in now.weights),
+        whole=size(now.single_weights),
     )  # fmt: skip
     st.markdown(said)

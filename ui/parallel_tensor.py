@@ -15,14 +15,14 @@ from ui import state
 from ui.context import Context
 from ui.figures import parallel_sums as figures
 from ui.figures import parallel_tables as tables
-from ui.figures.parallel import split_chart
+from ui.figures.parallel import size, split_chart
 from ui.figures.words import percent, tiny
 from ui.i18n import plain
 from ui.lab import experiment
 from ui.lab_options import choose, here
 from ui.marks import mark
 from ui.parallel_options import FIELD, TABLE, pick
-from ui.parallel_parts import chart, ids_of, phase_text, table, title
+from ui.parallel_parts import chart, ids_of, live, phase_text, table, title
 from ui.widgets import show
 
 CLOSE: Final = 1e-4
@@ -42,22 +42,31 @@ def draw_tensor(context: Context) -> None:
         pick(t, "attention", WANTED, values["attention"], lambda w: t(f"parallel.attention_{w}"))
     plan = plan_of(info, ranks, values["attention"])
     mark(t, "computed", t("parallel.split_how"))
-    st.markdown(tables.advice(info, plan, t))
-    chart(t, split_chart(info, plan, t), "split")
-    st.caption(t("parallel.split_note"))
+    left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+    with left:
+        chart(t, split_chart(info, plan, t), "split")
+    with right:
+        st.markdown(tables.advice(info, plan, t))
+        _bytes_before(context, plan)
+        st.caption(t("parallel.split_note"))
     table(t, tables.split_table(info, plan, t), "split")
+    if live(context):
+        _run(context, plan, values["attention"])
+
+
+def _bytes_before(context: Context, plan: TensorPlan) -> None:
+    t = context.t
     bytes_text = t(
         "parallel.bytes_before",
         sums=plan.sums_a_layer, layers=plan.layers, width=plan.width, size=plan.number_bytes,
         total=f"{plan.layer_bytes():,}",
     )  # fmt: skip
     st.markdown(bytes_text)
-    _run(context, plan, values["attention"])
 
 
 def _run(context: Context, plan: TensorPlan, wanted: Wanted) -> None:
     t, engine, ids = context.t, context.engine, ids_of(context)
-    held = max(tables.weights_of(engine.info, plan)) / 1e6
+    held = size(max(tables.weights_of(engine.info, plan)))
 
     def turns() -> Generator[TensorRun, None, None]:
         return tensor_turns(engine, context.spec.model, ids, plan.ranks, wanted)
@@ -65,7 +74,7 @@ def _run(context: Context, plan: TensorPlan, wanted: Wanted) -> None:
     key = (state.number(engine), ids, plan.ranks, wanted)
     cost = t(
         "parallel.cost_tensor",
-        n=plan.ranks, mb=f"{held:,.0f}", own=f"{tables.PROCESS / 1e6:,.0f}",
+        n=plan.ranks, held=held, own=size(tables.PROCESS),
     )  # fmt: skip
     label = t("parallel.start_n", n=plan.ranks)
     experiment(
@@ -202,9 +211,10 @@ def _shares(context: Context, now: TensorRun) -> None:
     assert slowest.step is not None
     assert slowest.waiting is not None
     assert now.single_step is not None
+    ratio = slowest.step.median / now.single_step.median
     sentence = t(
-        "parallel.time_sentence",
-        ratio=f"{slowest.step.median / now.single_step.median:.1f}",
+        "parallel.time_slower" if ratio > 1 else "parallel.time_faster",
+        ratio=f"{ratio:.1f}",
         waiting=percent(slowest.waiting.median / slowest.step.median),
         memory=percent(max(rank.weights for rank in ranks) / now.single_weights),
     )

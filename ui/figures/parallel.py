@@ -134,12 +134,19 @@ def split_chart(info: ModelInfo, plan: TensorPlan, t: Catalog) -> go.Figure:
     right = max(matrix.x + matrix.width for matrix in drawn)
     bottom = max(matrix.y + matrix.height for matrix in drawn)
     figure.update_xaxes(visible=False, range=[-0.05, right + 0.05], fixedrange=True)
-    figure.update_yaxes(visible=False, range=[bottom + 0.05, -0.4], fixedrange=True)
+    figure.update_yaxes(
+        visible=False,
+        range=[bottom + 0.05, -0.4],
+        fixedrange=True,
+        scaleanchor="x",
+        constrain="domain",
+    )
+    figure.update_xaxes(constrain="domain")
     figure.update_layout(
-        height=430,
+        height=520,
         barmode="overlay",
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
         dragmode=False,
         showlegend=True,
     )
@@ -163,7 +170,7 @@ def _pieces(found: Sequence[Band], name: str, colour: str, pattern: str, t: Cata
         marker={
             "color": colour,
             "line": {"color": "#ffffff", "width": 1.5},
-            "pattern": {"shape": pattern, "fillmode": "overlay", "fgopacity": 0.35,
+            "pattern": {"shape": pattern, "fillmode": "overlay", "fgopacity": 0.25,
                         "fgcolor": "#ffffff", "size": 7},
         },
         customdata=[
@@ -174,12 +181,19 @@ def _pieces(found: Sequence[Band], name: str, colour: str, pattern: str, t: Cata
     )  # fmt: skip
 
 
+def size(count: float) -> str:
+    """Bytes as people say them: 538 MB, 0.9 MB, 73 kB."""
+    if count < 1e5:
+        return f"{count / 1e3:,.0f} kB"
+    return f"{count / 1e6:,.1f} MB" if count < 1e7 else f"{count / 1e6:,.0f} MB"
+
+
 def dress(figure: go.Figure, height: int) -> go.Figure:
     """Nothing to drag, the legend above."""
     figure.update_layout(
         height=height,
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
         dragmode=False,
         showlegend=True,
     )

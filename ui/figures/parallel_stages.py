@@ -38,7 +38,7 @@ def cost_chart(plan: StagePlan, layer: int, head: int, t: Catalog) -> go.Figure:
             textangle=0,
             textfont={"color": "#ffffff"},
             marker={"color": colour, "pattern": {"shape": pattern, "fillmode": "overlay",
-                    "fgopacity": 0.4, "fgcolor": "#ffffff"}},
+                    "fgopacity": 0.25, "fgcolor": "#ffffff"}},
             hovertemplate="%{x:,.1f} M<extra>" + t(f"parallel.cost_{key}") + "</extra>",
         )  # fmt: skip
     figure.update_yaxes(
@@ -113,7 +113,10 @@ def bubble_chart(run: PipelineRun, t: Catalog) -> go.Figure:
         name=t("parallel.bubble_measured"),
         marker={"color": COLOURS[0]},
         text=[f"{found.bubble:.0%}" for found in run.runs],
-        textposition="auto",
+        textposition="inside",
+        insidetextanchor="start",
+        textangle=0,
+        textfont={"color": "#ffffff", "size": 15},
         hovertemplate="%{y:.1%}<extra>" + t("parallel.bubble_measured") + "</extra>",
     )
     for values, key, colour, symbol, dash in (
@@ -163,7 +166,7 @@ def places_chart(run: OffloadRun, t: Catalog) -> go.Figure:
             marker={
                 "color": COLOURS[kind],
                 "line": {"color": "#ffffff", "width": 1.5},
-                "pattern": {"shape": PATTERNS[kind], "fillmode": "overlay", "fgopacity": 0.4,
+                "pattern": {"shape": PATTERNS[kind], "fillmode": "overlay", "fgopacity": 0.25,
                             "fgcolor": "#ffffff"},
             },
             customdata=[[plain(place.first), plain(place.last)]],
@@ -211,6 +214,8 @@ def serving_chart(run: ReplicaRun, t: Catalog) -> go.Figure:
             + t("parallel.per_second")
             + "<extra></extra>",
         )
-    figure.update_xaxes(title=t("parallel.axis_latency"), rangemode="tozero", fixedrange=True)
+    # One step that was disturbed must not press all others together.
+    slowest = max(one.step.median for one in run.servings)
+    figure.update_xaxes(title=t("parallel.axis_latency"), range=[0, 1.2 * slowest], fixedrange=True)
     figure.update_yaxes(title=t("parallel.axis_throughput"), rangemode="tozero", fixedrange=True)
     return dress(figure, 400)

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.lab.parallel.records import TensorRun
-from ui.figures.parallel import COLOURS, GREY, PATTERNS, dress
+from ui.figures.parallel import COLOURS, GREY, PATTERNS, dress, size
 from ui.i18n import Catalog
 
 COMPONENTS: Final = 8
@@ -42,7 +42,7 @@ def sums_chart(run: TensorRun, layer: int, part: int, position: int, t: Catalog)
             },
             hovertemplate="%{y:.5f}<extra>" + t("parallel.rank", n=rank) + "</extra>",
         )  # fmt: skip
-    for values, key, symbol, size, colour in (
+    for values, key, symbol, wide, colour in (
         (run.sums, "sum", "diamond", 13, "#111111"),
         (run.dense, "single", "circle-open", 19, "#D55E00"),
     ):
@@ -53,7 +53,7 @@ def sums_chart(run: TensorRun, layer: int, part: int, position: int, t: Catalog)
             name=t(f"parallel.{key}"),
             marker={
                 "symbol": symbol,
-                "size": size,
+                "size": wide,
                 "color": colour,
                 "line": {"width": 3 if symbol.endswith("open") else 1.5,
                          "color": colour if symbol.endswith("open") else "#ffffff"},
@@ -113,14 +113,14 @@ def step_chart(run: TensorRun, t: Catalog) -> go.Figure:
 def memory_chart(run: TensorRun, t: Catalog) -> go.Figure:
     """The weights that every rank holds, above one process."""
     names = [t("parallel.rank", n=rank.rank) for rank in run.ranks] + [t("parallel.single")]
-    values = [rank.weights / 1e6 for rank in run.ranks] + [run.single_weights / 1e6]
+    held = [rank.weights for rank in run.ranks] + [run.single_weights]
     y = list(range(len(names)))
     colours = [*COLOURS[: len(run.ranks)], GREY]
     figure = go.Figure(
         go.Bar(
             orientation="h",
             y=y,
-            x=values,
+            x=[count / 1e6 for count in held],
             marker={
                 "color": colours,
                 "pattern": {
@@ -130,7 +130,7 @@ def memory_chart(run: TensorRun, t: Catalog) -> go.Figure:
                     "fgcolor": "#ffffff",
                 },
             },
-            text=[_size(value) for value in values],
+            text=[size(count) for count in held],
             textposition="auto",
             hovertemplate="%{x:,.1f} MB<extra></extra>",
         )
@@ -140,7 +140,3 @@ def memory_chart(run: TensorRun, t: Catalog) -> go.Figure:
     figure.update_layout(bargap=0.3)
     dress(figure, 130 + 42 * len(names))
     return figure.update_layout(showlegend=False)
-
-
-def _size(value: float) -> str:
-    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
