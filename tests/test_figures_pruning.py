@@ -85,11 +85,11 @@ def test_an_effect_in_words():
         "neurons:0.2", judged(45.6), 17.9, (1,), (2,), size, less, Times(ONE, HALF, 0.51, 4),
         HERE, 1.0, done=True,
     )  # fmt: skip
-    said = told(found)
-    assert (said.perplexity, said.perplexity_change) == ("45.6", "17.9 →")
+    said = told(found, T)
+    assert (said.perplexity, said.perplexity_change) == ("45.6", "original: 17.9")
     assert (said.kl, said.top1, said.ratio) == ("0.250", "50.0 %", "× 0.51")
     assert said.step == "2.0 → 1.0 ms"
-    assert said.memory_change.endswith("× 0.8")
+    assert said.memory_change == "80.0 % of 0.00 MB"
     table = effect_table(found, T).set_index(T("pruning.col_what"))
     assert list(table.loc[T("pruning.col_bytes")]) == ["1,000", "800"]
     assert list(table.loc[T("pruning.col_step")]) == ["2.0 (1.0 – 4.0)", "1.0 (0.5 – 1.5)"]

@@ -153,7 +153,7 @@ def _show(bench: Bench, found: Effect, name: str) -> None:
     if found.judged is None:
         return
     mark(t, "measured", t("pruning.effect_how", n=found.judged.positions), on=found.machine)
-    said = told(found)
+    said = told(found, t)
     _metrics(t, found, said)
     st.caption(t("pruning.size_how"))
     if not found.before:

@@ -43,20 +43,20 @@ class Told:
     step: str
 
 
-def told(found: Effect) -> Told:
+def told(found: Effect, t: Catalog) -> Told:
     """Empty texts where something is not measured yet."""
     judged, times, edited = found.judged, found.times, found.edited
     before = number(found.perplexity) if found.perplexity is not None else "…"
     change = ratio = step = ""
     if edited is not None:
-        share = edited.nbytes / found.original.nbytes
-        change = f"{megabytes(found.original.nbytes)} × {share:.3g}"
+        share = percent(edited.nbytes / found.original.nbytes)
+        change = t("pruning.share_of", share=share, whole=megabytes(found.original.nbytes))
     if times is not None:
         ratio = f"× {times.ratio:.2f}"
         step = f"{times.original.median:.1f} → {times.edited.median:.1f} ms"
     return Told(
         perplexity=number(judged.perplexity) if judged else "…",
-        perplexity_change=f"{before} →",
+        perplexity_change=t("pruning.original_has", value=before),
         kl=f"{judged.kl:.3f}" if judged else "…",
         top1=percent(judged.top1) if judged else "…",
         memory=megabytes(edited.nbytes) if edited else "…",
