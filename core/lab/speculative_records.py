@@ -9,6 +9,8 @@ from core.edits.spec import MARK, split
 from core.lab.machine import Machine
 from core.lab.speculative import expected_speed, expected_tokens
 from core.lab.timing import Spread
+from core.model_info import ModelInfo
+from core.settings import Settings
 
 GAMMA: Final = 4
 MOST_DRAFTED: Final = 16
@@ -108,6 +110,27 @@ class Speculation:
     machine: Machine | None
     done: bool
     progress: float
+
+    @classmethod
+    def begun(
+        cls, model: ModelInfo, draft: str, prompt: tuple[int, ...], gamma: int, settings: Settings
+    ) -> Speculation:
+        """Nothing read yet; the draft may still have to be loaded."""
+        return cls(
+            model=model.name,
+            draft=draft,
+            prompt=prompt,
+            gamma=gamma,
+            max_new=settings.max_new,
+            greedy=settings.is_greedy,
+            rounds=(),
+            plain=(),
+            draft_bytes=0,
+            model_bytes=model.bytes_in_memory,
+            machine=None,
+            done=False,
+            progress=0.0,
+        )
 
     @property
     def ids(self) -> tuple[int, ...]:

@@ -36,20 +36,10 @@ def speculated(
     ends = model.info.end_ids
     fast, slow = (Text(list(prompt), len(prompt), settings, rules, ends) for _ in range(2))
     readers = [CachedReader(engine) for engine in (draft, model, model)]
-    run = Speculation(
-        model=model.info.name,
-        draft=draft.info.name,
-        prompt=tuple(prompt),
-        gamma=gamma,
-        max_new=settings.max_new,
-        greedy=settings.is_greedy,
-        rounds=(),
-        plain=(),
+    run = replace(
+        Speculation.begun(model.info, draft.info.name, tuple(prompt), gamma, settings),
         draft_bytes=draft.info.bytes_in_memory,
-        model_bytes=model.info.bytes_in_memory,
         machine=machine(model.info.device),
-        done=False,
-        progress=0.0,
     )
     for reader in readers:
         reader.prefill(prompt[:-1])

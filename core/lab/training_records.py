@@ -159,8 +159,24 @@ class Prediction:
     after: Look | None = None
     before_p: tuple[float, ...] = ()
     """Before the training: p of the tokens of ``after.top``, in its order."""
+    after_p: tuple[float, ...] = ()
+    """After it: p of the tokens of ``before.top``."""
     kl: float | None = None
     """KL(before ‖ after) of the next token, in nats."""
+
+    def rows(self, most: int) -> tuple[tuple[int, float, float | None], ...]:
+        """(token, p before, p after) of the likeliest ``most`` of both times, likeliest first."""
+        before = dict(self.before.top)
+        if self.after is None:
+            return tuple((token, p, None) for token, p in self.before.top[:most])
+        before |= dict(zip((token for token, _ in self.after.top), self.before_p, strict=True))
+        after = dict(zip((token for token, _ in self.before.top), self.after_p, strict=True))
+        after |= dict(self.after.top)
+        wanted = dict.fromkeys(
+            token for top in (self.before.top, self.after.top) for token, _ in top[:most]
+        )
+        found = [(token, before[token], after[token]) for token in wanted]
+        return tuple(sorted(found, key=lambda row: -max(row[1], row[2])))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from core.lab.kv_passes import new_cache, read
 from core.lab.machine import machine
 from core.lab.quality import Row, following, judged, reference
 from core.lab.quantize_copy import private
+from core.lab.training_bytes import needed_bytes
 from core.lab.training_moved import fingerprint, moved
 from core.lab.training_records import Ask, Forgotten, Frozen, Kept, Prediction, Training
 from core.lab.training_step import (
@@ -43,15 +44,6 @@ _ONE: Final = threading.BoundedSemaphore(1)
 """A training takes several times the model's bytes, so one goes on at a time."""
 _SHARES: Final = {"original": 0.0, "copy": 0.12, "kept": 0.2, "steps": 0.25, "after": 0.85}
 """How far the work is when a phase begins."""
-
-
-def needed_bytes(info: ModelInfo, ask: Ask) -> int:
-    """What a training is expected to take: weights, gradients, the optimizer's memory in fp32,
-    and the activations, roughly."""
-    copies = 4 if ask.optimizer == "adamw" else 2
-    tokens = len(ask.sentence)
-    layer = 16 * info.width + 5 * info.intermediate + 4 * info.heads * tokens
-    return 4 * (copies * info.parameters + tokens * (info.layers * layer + 4 * info.vocabulary))
 
 
 @dataclass
@@ -227,7 +219,8 @@ def _judged(work: _Work, record: Training) -> Generator[Training, None, Training
 def _looked_again(work: _Work, found: Prediction, before: np.ndarray) -> Prediction:
     after, chances = look(work.twin, found.prompt, work.engine.info.end_ids)
     known = tuple(float(before[token]) for token, _ in after.top)
-    return replace(found, after=after, before_p=known, kl=_kl(before, chances))
+    left = tuple(float(chances[token]) for token, _ in found.before.top)
+    return replace(found, after=after, before_p=known, after_p=left, kl=_kl(before, chances))
 
 
 def _kl(before: np.ndarray, after: np.ndarray) -> float:

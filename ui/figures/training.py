@@ -1,0 +1,370 @@
+"""Training beside inference, as charts and tables. Pure: records in, a figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from core.lab.timing import Spread
+from core.lab.training_records import Kept, Kind, Prediction, Training
+from core.lab.training_stored import Words
+from ui.figures.charts import BLUE, ORANGE, plain, short
+from ui.i18n import Catalog
+
+GREEN, PINK, YELLOW, GREY = "#009E73", "#CC79A7", "#E69F00", "#8a8a8a"
+PARTS: Final = (
+    ("weights", GREY, ""),
+    ("cache", GREEN, "x"),
+    ("gradients", ORANGE, "/"),
+    ("states", PINK, "."),
+    ("activations", BLUE, "\\"),
+)
+"""What memory holds: name, colour, pattern."""
+TIMES: Final = (
+    ("inference", GREEN, "x"),
+    ("forward", BLUE, "\\"),
+    ("backward", ORANGE, "/"),
+    ("update", PINK, "."),
+)
+KINDS: Final[tuple[tuple[Kind, str, str], ...]] = (
+    ("attention", PINK, "square"),
+    ("feed_forward", GREEN, "triangle-up"),
+    ("norm", GREY, "circle"),
+)
+ROWS: Final = 5
+"""Likeliest tokens of each time that a chart compares."""
+TALLEST: Final = 520
+
+
+def predictions_chart(found: Prediction, words: Words, t: Catalog) -> go.Figure:
+    """The likeliest next tokens before and after, one above the other."""
+    rows = found.rows(ROWS)[::-1]
+    names = [plain(words.label(token)) for token, _, _ in rows]
+    figure = go.Figure()
+    y = list(range(len(rows)))
+    # The last trace is drawn on top: "before" first, so that it stands above "after".
+    for when, place, colour, pattern in (("after", 2, ORANGE, "/"), ("before", 1, BLUE, "")):
+        values = [row[place] for row in rows]
+        if all(value is None for value in values):
+            continue
+        figure.add_bar(
+            x=values,
+            y=y,
+            orientation="h",
+            name=t(f"training.{when}"),
+            text=[_percent(value) for value in values],
+            textposition="outside",
+            cliponaxis=False,
+            customdata=names,
+            marker={"color": colour, "pattern": {"shape": pattern, "fgopacity": 0.5}},
+            hovertemplate="%{customdata}: %{x:.3%}<extra>" + t(f"training.{when}") + "</extra>",
+        )
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=y,
+        ticktext=[short(words.label(token)) for token, _, _ in rows],
+        fixedrange=True,
+    )
+    figure.update_xaxes(range=[0, 1.16], tickformat=".0%", fixedrange=True, tickvals=_FIFTHS)
+    return _dressed(figure, 90 + 40 * len(rows), order="reversed")
+
+
+_FIFTHS: Final = [0, 0.25, 0.5, 0.75, 1]
+
+
+def _percent(p: float | None) -> str:
+    return "" if p is None else f"{p:.1%}"
+
+
+def loss_chart(found: Training, words: Words, t: Catalog) -> go.Figure:
+    """The loss after each step; below, the probability of each token of the sentence."""
+    ask = found.ask
+    tokens = [words.label(token) for token in ask.sentence[1:]]
+    figure = make_subplots(
+        rows=2, shared_xaxes=True, vertical_spacing=0.06, row_heights=[0.42, 0.58]
+    )
+    x = list(range(len(found.losses)))
+    figure.add_scatter(
+        row=1,
+        col=1,
+        x=x,
+        y=list(found.losses),
+        mode="lines+markers",
+        line={"color": BLUE, "width": 2},
+        marker={"size": 7},
+        showlegend=False,
+        hovertemplate="%{x}: %{y:.3f}<extra></extra>",
+    )
+    table = found.token_p.T
+    figure.add_heatmap(
+        row=2,
+        col=1,
+        x=x,
+        y=list(range(len(tokens))),
+        z=table,
+        zmin=0,
+        zmax=1,
+        colorscale="Cividis",
+        customdata=[[plain(name)] * len(x) for name in tokens],
+        hovertemplate="%{x} · %{customdata}: %{z:.2%}<extra></extra>",
+        xgap=1,
+        ygap=1,
+        colorbar={"tickformat": ".0%", "len": 0.58, "y": 0.27, "thickness": 12, "title": "p"},
+    )
+    every = max(1, len(tokens) // 18)
+    figure.update_yaxes(row=1, col=1, title=t("training.axis_loss"), rangemode="tozero")
+    figure.update_yaxes(
+        row=2,
+        col=1,
+        autorange="reversed",
+        tickmode="array",
+        tickvals=list(range(len(tokens)))[::every],
+        ticktext=[short(name) for name in tokens][::every],
+    )
+    figure.update_xaxes(range=[-0.6, ask.steps + 0.6], fixedrange=True)
+    figure.update_xaxes(row=2, col=1, title=t("training.axis_step"))
+    figure.update_yaxes(fixedrange=True)
+    return _dressed(figure, min(TALLEST, 260 + 24 * min(len(tokens), 18)))
+
+
+def memory_chart(kept: Kept, t: Catalog) -> go.Figure:
+    """Two stacked bars: what inference holds, and what a training step holds."""
+    values = memory_values(kept)
+    figure = go.Figure()
+    for name, colour, pattern in PARTS:
+        mine = [values[way][name] / 1e6 for way in ("training", "inference")]
+        figure.add_bar(
+            x=mine,
+            y=[0, 1],
+            orientation="h",
+            name=t(f"training.{name}"),
+            text=[f"{value:,.0f}" if value > 0.04 * kept.training / 1e6 else "" for value in mine],
+            textposition="inside",
+            insidetextanchor="middle",
+            marker={"color": colour, "pattern": {"shape": pattern, "fgopacity": 0.4}},
+            hovertemplate=f"{t(f'training.{name}')}: %{{x:,.2f}} MB<extra></extra>",
+        )
+    return _stacked(figure, "MB", t)
+
+
+def memory_values(kept: Kept) -> dict[str, dict[str, int]]:
+    """Bytes of each part for "inference" and "training"."""
+    return {
+        "inference": {"weights": kept.weights, "cache": kept.cache}
+        | dict.fromkeys(("gradients", "states", "activations"), 0),
+        "training": {
+            "weights": kept.weights,
+            "cache": 0,
+            "gradients": kept.gradients or 0,
+            "states": kept.states or 0,
+            "activations": kept.activations,
+        },
+    }
+
+
+def time_chart(found: Training, t: Catalog) -> go.Figure:
+    """Two stacked bars: a pass of inference, and the three parts of a training step."""
+    figure = go.Figure()
+    whole = found.step_ms.median if found.step_ms else 0.0
+    for name, colour, pattern in TIMES:
+        spread: Spread | None = getattr(found, f"{name}_ms")
+        if spread is None:
+            continue
+        value = [0.0, spread.median] if name == "inference" else [spread.median, 0.0]
+        figure.add_bar(
+            x=value,
+            y=[0, 1],
+            orientation="h",
+            name=t(f"training.{name}"),
+            text=[f"{v:,.0f}" if v > 0.06 * whole else "" for v in value],
+            textposition="inside",
+            insidetextanchor="middle",
+            marker={"color": colour, "pattern": {"shape": pattern, "fgopacity": 0.4}},
+            hovertemplate=f"{t(f'training.{name}')}: %{{x:,.1f}} ms "
+            f"({spread.low:,.1f} … {spread.high:,.1f})<extra></extra>",
+        )
+    return _stacked(figure, "ms", t)
+
+
+def _stacked(figure: go.Figure, unit: str, t: Catalog) -> go.Figure:
+    figure.update_layout(barmode="stack")
+    figure.update_xaxes(title=unit, tickformat=",~g", fixedrange=True)
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=[0, 1],
+        ticktext=[t("training.way_training"), t("training.way_inference")],
+        fixedrange=True,
+    )
+    return _dressed(figure, 230)
+
+
+def moved_chart(found: Training, t: Catalog) -> go.Figure:
+    """How far the weights of each layer moved, by their part."""
+    figure = go.Figure()
+    for kind, colour, symbol in KINDS:
+        rows = [m for m in found.moved if m.kind == kind and m.layer is not None]
+        if not rows:
+            continue
+        figure.add_scatter(
+            x=[(m.layer or 0) + 1 for m in rows],
+            y=[m.relative for m in rows],
+            mode="lines+markers",
+            name=t(f"training.kind_{kind}"),
+            line={"color": colour, "width": 2},
+            marker={"symbol": symbol, "size": 7},
+            hovertemplate=f"%{{x}}: %{{y:.3%}}<extra>{t(f'training.kind_{kind}')}</extra>",
+        )
+    figure.update_xaxes(title=t("training.axis_layer"), fixedrange=True, tickformat="d")
+    figure.update_yaxes(
+        title=t("training.axis_moved"), tickformat=".2~%", rangemode="tozero", fixedrange=True
+    )
+    return _dressed(figure, 300)
+
+
+def _dressed(figure: go.Figure, height: int, order: str = "normal") -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        legend={
+            "orientation": "h",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "x": 0,
+            "traceorder": order,
+        },
+        dragmode=False,
+        bargap=0.3,
+    )
+    return figure
+
+
+# ---------------------------------------------------------------- tables
+
+
+def predictions_table(found: Prediction, words: Words, t: Catalog) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                t("training.col_token"): words.label(token),
+                t("training.before"): before,
+                t("training.after"): after,
+            }
+            for token, before, after in found.rows(10)
+        ]
+    )
+
+
+def loss_table(found: Training, words: Words, t: Catalog) -> pd.DataFrame:
+    """A row for each step: the loss, and p of each token of the sentence."""
+    names = [f"{i}. {words.label(token)}" for i, token in enumerate(found.ask.sentence[1:], 2)]
+    rows = []
+    for index, (loss, row) in enumerate(zip(found.losses, found.token_p, strict=True)):
+        rows.append(
+            {t("training.axis_step"): index, t("training.axis_loss"): loss}
+            | dict(zip(names, map(float, row), strict=True))
+        )
+    return pd.DataFrame(rows)
+
+
+def memory_table(kept: Kept, t: Catalog) -> pd.DataFrame:
+    """Exact bytes; the last rows are the sum, and the weights that move."""
+    values = memory_values(kept)
+    ways = ("inference", "training")
+    rows: list[dict[str, Any]] = [
+        {t("training.col_part"): t(f"training.{name}")}
+        | {t(f"training.way_{way}"): values[way][name] for way in ways}
+        for name, _, _ in PARTS
+    ]
+    sums: Sequence[tuple[str, tuple[int, int]]] = (
+        ("sum", (kept.inference, kept.training)),
+        ("moving", (0, kept.trained)),
+    )
+    for name, pair in sums:
+        rows.append(
+            {t("training.col_part"): t(f"training.{name}")}
+            | {t(f"training.way_{way}"): value for way, value in zip(ways, pair, strict=True)}
+        )
+    return pd.DataFrame(rows)
+
+
+def places_table(kept: Kept, t: Catalog) -> pd.DataFrame:
+    """The activations by where they were kept."""
+    return pd.DataFrame(
+        [
+            {
+                t("training.col_place"): t("training.layer_n", n=int(name) + 1)
+                if name.isdecimal()
+                else t(f"training.place_{name}"),
+                t("training.activations"): size,
+            }
+            for name, size in kept.places
+        ]
+    )
+
+
+def time_table(found: Training, t: Catalog) -> pd.DataFrame:
+    rows = []
+    for name in ("inference", "forward", "backward", "update", "step"):
+        spread: Spread | None = getattr(found, f"{name}_ms")
+        if spread is not None:
+            rows.append(
+                {
+                    t("training.col_part"): t(f"training.{name}"),
+                    t("training.col_ms"): spread.median,
+                    t("training.col_low"): spread.low,
+                    t("training.col_high"): spread.high,
+                    t("training.col_repeats"): spread.repeats,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def forgotten_table(found: Training, t: Catalog) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                t("training.col_text"): t(f"training.text_{each.name}"),
+                t("training.col_kl"): each.kl,
+                t("training.col_top1"): each.top1,
+                t("training.col_before"): each.before,
+                t("training.col_after"): each.after,
+                t("training.col_positions"): each.positions,
+            }
+            for each in found.forgotten
+        ]
+    )
+
+
+def moved_table(found: Training, t: Catalog) -> pd.DataFrame:
+    rows = sorted(found.moved, key=lambda m: (m.layer is not None, m.layer or 0))
+    return pd.DataFrame(
+        [
+            {
+                t("training.col_part"): t(f"training.kind_{m.kind}"),
+                t("training.axis_layer"): None if m.layer is None else m.layer + 1,
+                t("training.axis_moved"): m.relative,
+                t("training.col_weights"): m.count,
+            }
+            for m in rows
+        ]
+    )
+
+
+def tensors_table(found: Training, t: Catalog) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {t("training.col_tensor"): name, t("training.axis_moved"): relative}
+            for name, relative in found.tensors
+        ]
+    )
+
+
+def learned(found: Training) -> int:
+    """The token of the sentence, from its second on, whose probability rose most."""
+    table = found.token_p
+    return int(np.argmax(table[-1] - table[0])) if len(table) > 1 else 0
