@@ -1,6 +1,7 @@
 """Experiments on precision: exact where arithmetic says so, and the original stays as it was."""
 
 import dataclasses
+import itertools
 import json
 import threading
 
@@ -17,12 +18,12 @@ from core.lab import quantize_copy, quantize_recorded
 from core.lab.quantize import effect, sweep
 from core.lab.quantize_copy import packed, private, relative, set_rounded, would_take
 from core.lab.quantize_look import by_hand, look, matrix, matrix_names, origin, outliers, sits_on
-from core.lab.quantize_records import BITS, CURVES, PACKINGS, Stored, line, named
 from core.lab.quantize_recorded import recorded
+from core.lab.quantize_records import BITS, CURVES, PACKINGS, Stored, line, named
 from core.lab.quantize_speed import speed
 from core.lab.timing import Spread
-from core.models.loaded import tensor_bytes
 from core.models.load import load
+from core.models.loaded import tensor_bytes
 from core.models.tiny import tiny_of
 from core.trace import nbytes
 
@@ -62,7 +63,7 @@ def test_a_sweep_is_worse_with_fewer_bits_and_leaves_the_original_alone(tiny):
     kls, errors = [p.kl for p in found.points], [p.error for p in found.points]
     assert kls == sorted(kls)
     assert errors == sorted(errors)
-    assert all(later > 1.8 * earlier for earlier, later in zip(errors, errors[1:], strict=False))
+    assert all(later > 1.8 * earlier for earlier, later in itertools.pairwise(errors))
     assert untouched(tiny, before)
 
 
