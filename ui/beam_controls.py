@@ -162,7 +162,7 @@ def settings(t: Catalog) -> None:
             _penalty(view, t)
         with columns[2]:
             _rule(view, t)
-        cells = st.columns([2, 2, 3, 4], gap="medium", vertical_alignment="bottom")
+        cells = st.columns([2, 2, 2.4, 4], gap="medium", vertical_alignment="bottom")
         cells[0].number_input(
             t("beam_search.nbest"),
             1,

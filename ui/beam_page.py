@@ -51,8 +51,8 @@ def draw(t: Catalog, context: Context | None) -> None:
         return
     if st.session_state.pop(controls.FRESH, False):
         beam.run_anew(source, settings)
-    st.caption(t("beam_search.players"))
-    st.caption(beam_ends.sentence(ends, source.engine, settings.max_new, t))
+    ended = beam_ends.sentence(ends, source.engine, settings.max_new, t)
+    st.caption(f"{ended} {t('beam_search.players')}")
     if table in CLASSICS:
         controls.lesson(table, source.engine.vocabulary, t)
     try:
