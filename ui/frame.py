@@ -20,7 +20,7 @@ from core.faults import Fault, NotReady
 from core.models.catalog import title_of
 from core.recorded import RecordedEngine
 from core.trace import Generation, StepTrace
-from ui import link, state
+from ui import link, long_run, state
 from ui.components.page_tools import page_tools
 from ui.components.strip import strip
 from ui.context import Context
@@ -91,6 +91,9 @@ def _story(name: str, body: Body, meanwhile: Meanwhile | None) -> None:
 def _told(t: Catalog, body: Body, meanwhile: Meanwhile | None) -> None:
     try:
         context = _context(t)
+    except long_run.Unfinished as unfinished:
+        long_run.watch(t, unfinished.done)
+        return
     except Fault as fault:
         if meanwhile is None:
             raise
@@ -154,9 +157,10 @@ def _run(t: Catalog, engine: Engine, here: Place) -> Generation:
             text = t("frame.computing", step=done, steps=here.view.made)
             slot.progress(done / here.view.made, text=text)
 
-    run = state.generation(engine, here.spec, here.view.made, on_step=tell)
-    slot.empty()
-    return run
+    try:
+        return long_run.generation(engine, here, tell)
+    finally:
+        slot.empty()
 
 
 def _where_from(t: Catalog, engine: Engine) -> str | None:
