@@ -25,7 +25,7 @@ from ui.precision_sweep import sweep_part
 def draw(t: Catalog, context: Context | None) -> None:
     """The page; without weights, what was recorded."""
     reference = reference_of(context)
-    if reference.engine is None:
+    if reference.engine is None and context is not None:
         code = "model_loading" if reference.waiting else "lab_needs_weights"
         st.info(t.fault(Fault(code)))
     parts: tuple[Callable[[], None], ...] = (

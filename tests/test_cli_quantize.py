@@ -1,0 +1,99 @@
+"""``lab quantize`` on the command line: the figures of the page, and how it refuses."""
+
+import pytest
+
+from core.lab import quantize_recorded
+
+TINY = ("lab", "quantize", "--model", "tiny")
+
+
+def test_one_setting(as_json):
+    found = as_json(*TINY, "--bits", "4", "--span", "group", "--group", "32", "--asym", "hi")
+    assert found["origin"] == {"tensors": 21, "weights": 36_384, "on_grids": []}
+    setting = found["setting"]
+    assert (setting["edit"], setting["really_stored"]) == ("bits:4:group:32:asym", False)
+    # 24,576 weights in the layers: half a byte, and 4 bytes for each 32; the rest in 16 bits.
+    linear, rest = 18_432, 36_384 - 18_432
+    assert setting["quality"]["bytes"] == linear // 2 + linear // 32 * 4 + 2 * rest + 32
+    assert 0.05 < setting["quality"]["kl"] < 1
+    assert len(setting["layers"]) == 2
+    assert setting["next_tokens"][0]["before"] >= setting["next_tokens"][1]["before"]
+
+
+def test_a_group_means_groups_and_a_storage_is_really_stored(as_json):
+    assert as_json(*TINY, "--group", "32")["setting"]["edit"] == "bits:4:group:32"
+    found = as_json(*TINY, "--storage", "int4", "--group", "32", "--head")["setting"]
+    assert (found["edit"], found["really_stored"]) == ("int4:32:head", True)
+    assert found["quality"]["bytes"] < found["bytes_before"] / 2.5
+
+
+def test_the_sweep_and_the_times(as_json):
+    found = as_json(*TINY, "--sweep", "--speed", "--repeats", "1", "--asym")
+    kls = [point["kl"] for point in found["sweep"]["points"]]
+    assert kls == sorted(kls)
+    assert found["sweep"]["points"][0]["edit"] == "bits:8:channel:asym"
+    rows = {row["edit"]: row for row in found["speed"]["rows"]}
+    assert rows[""]["step_ratio"] == rows[""]["bytes_ratio"] == 1
+    assert rows["int8"]["bytes"] == 55_392
+    assert "setting" not in found
+
+
+def test_an_edit_comes_first(as_json):
+    found = as_json(*TINY, "--edit", "neurons:0.25", "--bits", "8", "hi")
+    assert found["model"] == "tiny#neurons:0.25"
+    assert found["origin"]["weights"] < 36_384
+
+
+def test_lines_for_people(cli):
+    code, out, err = cli(*TINY, "--bits", "2", "hi")
+    assert (code, err) == (0, "")
+    assert "bits:2:channel (rounded)" in out
+    assert "before:" in out
+    code, out, _ = cli(*TINY, "--sweep", "--speed", "--repeats", "1")
+    assert code == 0
+    assert "(as loaded)" in out
+    assert "int8:head" in out
+
+
+def test_what_is_measured_can_be_stored(as_json, tmp_path, monkeypatch):
+    path = tmp_path / "recorded.json"
+    monkeypatch.setattr(quantize_recorded, "FILE", path)
+    monkeypatch.setattr(
+        quantize_recorded, "record", lambda m, f, r=quantize_recorded.record: r(m, f, path)
+    )
+    short = quantize_recorded.recorded_settings()[:2]
+    monkeypatch.setattr(quantize_recorded, "recorded_settings", lambda: short)
+    quantize_recorded.recorded.cache_clear()
+    as_json(*TINY, "--record", "--repeats", "1")
+    quantize_recorded.recorded.cache_clear()
+    first = quantize_recorded.recorded("tiny")
+    assert [point.edit for point in first.sweep.points] == ["bits:8:tensor", "bits:7:tensor"]
+    # The times alone, once more.
+    as_json(*TINY, "--record", "--speed", "--repeats", "2")
+    quantize_recorded.recorded.cache_clear()
+    again = quantize_recorded.recorded("tiny")
+    assert again.sweep == first.sweep
+    assert again.speed.rows[0].step.repeats == 2
+    quantize_recorded.recorded.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("--bits", "1"), "from 2 to 8"),
+        (("--bits", "four"), "bits"),
+        (("--span", "layer"), "layer"),
+        (("--group", "0"), "group"),
+        (("--storage", "int3"), "int3"),
+        (("--storage", "bits:4"), "bits:4"),
+        (("--storage", "int4", "--group", "48"), "48"),
+        (("--repeats", "0"), "repeats"),
+        (("--edit", "int8"), "twice"),
+        (("",), "prompt"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(cli, typed, said):
+    code, out, err = cli(*TINY, *typed)
+    assert (code, out) == (2, "")
+    assert said.lower() in err.lower()
+    assert "Traceback" not in err
