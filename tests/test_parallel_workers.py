@@ -10,7 +10,7 @@ from core.lab.parallel.pipeline import pipeline_turns, texts_of
 from core.lab.parallel.replicas import BATCHES, replica_turns
 from core.lab.parallel.tensor import tensor_turns
 from core.models.tiny import tiny_of
-from tests.families import random_model
+from tests.families import family_of
 
 CLOSE = 1e-4
 
@@ -85,19 +85,10 @@ def test_memory_of_a_rank_is_its_share(three):
         assert rank.process > rank.weights
 
 
-FAMILIES = {
-    # one KV head copied or cut, head_dim ≠ width / heads, sliding windows, scaled embedding
-    "gemma3": lambda: tiny_of("gemma3"),
-    # biases on q, k, v
-    "qwen2": lambda: tiny_of("qwen2"),
-    # norms on every head's queries and keys; tied tables
-    "gemma2": lambda: random_model("gemma2"),
-}
-
-
 @pytest.mark.parametrize(("family", "wanted"), [("gemma2", "split"), ("qwen2", "whole")])
 def test_other_architectures_and_attention_whole(family, wanted):
-    engine = LocalEngine(FAMILIES[family]())
+    # Gemma 2: norms behind the parts, caps on scores and logits. Qwen2: biases on q, k and v.
+    engine = LocalEngine(family_of(family))
     found = last(tensor_turns(engine, "tiny", ids(engine), 2, wanted))
     assert found.difference < CLOSE
     assert found.step_difference < CLOSE
@@ -110,7 +101,7 @@ def test_other_architectures_and_attention_whole(family, wanted):
 
 def test_what_cannot_be_taken_apart_is_refused_before_anything_starts(tiny):
     for family in ("phi3", "gpt_oss", "bloom"):
-        engine = LocalEngine(random_model(family))
+        engine = LocalEngine(family_of(family))
         with pytest.raises(Fault) as caught:
             next(tensor_turns(engine, "tiny", ids(engine), 2))
         assert caught.value.code == "split_architecture"
