@@ -1,17 +1,21 @@
 """What batches keep and what they spare: each law here fails for one small change of the code."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 
 from core.engine import batch as module
+from core.engine.stack import Stack, can_stack
 from tests.test_batch import PROMPT, SAME, asked, fresh, passes, reference, same, walk
 
 START = len(PROMPT)
 
 
-def known(**budgets):
+def known(name="llama", **budgets):
     """An engine whose batches are trusted, so that trying them is not counted."""
-    engine = fresh(**budgets)
+    engine = fresh(name, **budgets)
     assert engine._batches.trusted()
     return engine
 
@@ -128,8 +132,12 @@ def test_of_many_rows_as_many_are_kept_as_fit_beside_what_they_share():
     for step in range(8):
         engine.next_logits(rows, prompt_length=START, run="q")
         rows = grown(rows, *(int(t) for t in np.random.default_rng(step).permutation(200)[:30]))
+        used, limit = engine._batches._stacks.used, engine._batches._limit
         if step:
-            assert 0 < engine._batches._stacks.used <= engine._batches._limit
+            assert 0 < used <= limit
+        if step >= 4:
+            # All that fits: 10 rows of 4 positions beside the 10 of the prompt, and so on.
+            assert used > 0.7 * limit
 
 
 def test_many_rows_are_dealt_out_to_passes(monkeypatch):
@@ -141,3 +149,72 @@ def test_many_rows_are_dealt_out_to_passes(monkeypatch):
     assert [rows for rows, _ in shapes if rows < 3][-4:] == [2, 1, 2, 1]
     for a, b in zip(found, expected, strict=True):
         assert a == pytest.approx(b, abs=SAME)
+
+
+def test_a_sliding_window_keeps_no_position_that_it_cannot_see():
+    engine = known(name="gemma3")
+    asked(engine, walk(1, 30))
+    (batch,) = engine._batches._stacks.known()
+    stack = engine._batches._stacks.get(batch)
+    windows = [rows for rows in stack.layers if rows.window]
+    assert windows
+    for rows in windows:
+        assert rows.own[0].shape[-2] == rows.own[1].shape[-2] == min(rows.window - 1, 29)
+    assert {rows.own[0].shape[-2] for rows in stack.layers if not rows.window} == {29}
+
+
+# --- which models are trusted with batches
+
+
+def test_a_model_whose_batches_differ_reads_its_rows_one_by_one(monkeypatch):
+    engine = fresh()
+    real = engine._batches._single
+    monkeypatch.setattr(engine._batches, "_single", lambda row, n: real(row, n) + 0.01)
+    assert not engine._batches.trusted()
+    shapes = passes(engine, monkeypatch)
+    engine.next_logits(FIRST, prompt_length=START, run="q")
+    assert {rows for rows, _ in shapes} == {1}
+
+
+def test_texts_of_different_lengths_are_tried_too(monkeypatch):
+    """An architecture that takes no notice of the mask is right for equal lengths only."""
+    monkeypatch.setattr(Stack, "places", lambda *_: {})
+    assert not fresh()._batches.trusted()
+
+
+def test_an_error_while_trying_is_an_answer(monkeypatch, caplog):
+    engine = fresh()
+
+    def broken(*_, **__):
+        raise RuntimeError("no such mask")
+
+    monkeypatch.setattr(engine._batches, "_logits", broken)
+    assert engine._batches.trusted() is False
+    assert "cannot be batched" in caplog.text
+
+
+def test_what_can_be_stacked():
+    engine = fresh()
+    config = engine._model.config
+    cache = engine._cache_of(PROMPT, START)
+    assert can_stack(config, cache)
+    chunks = SimpleNamespace(layer_types=["chunked_attention", "full_attention"])
+    assert not can_stack(SimpleNamespace(get_text_config=lambda: chunks), cache)
+    other = type("Other", (type(cache.layers[0]),), {})()
+    assert not can_stack(config, SimpleNamespace(layers=[*cache.layers, other]))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("rows", [1, 2, 8, 9])
+def test_the_lm_head_of_a_few_rows_is_the_same_and_stays_as_it_was(rows, bias):
+    torch.manual_seed(rows)
+    head = torch.nn.Linear(6, 40, bias=bias)
+    hidden = torch.randn(rows, 1, 6)
+    with torch.inference_mode():
+        expected = head(hidden)
+        with module._tall_head(head, rows):
+            assert ("forward" in vars(head)) == (1 < rows <= 8)
+            found = head(hidden)
+    assert found.shape == expected.shape
+    assert torch.allclose(found, expected, atol=1e-6)
+    assert "forward" not in vars(head)
