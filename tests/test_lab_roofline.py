@@ -12,7 +12,7 @@ from core.faults import Fault
 from core.lab import roofline_store as store
 from core.lab.machine import Machine, cores, processor
 from core.lab.roofline import Probe, Roof, measure_roof
-from core.lab.roofline_ops import Case, counts_of, step_limit, total, waiting_share
+from core.lab.roofline_ops import Case, complete, counts_of, step_limit, total, waiting_share
 from core.lab.roofline_run import known, measure
 from core.lab.roofline_steps import ATTENTION, REST, Steps, StepTime, measure_steps
 from core.lab.timing import Spread
@@ -327,3 +327,32 @@ def test_what_is_recorded_is_real():
         single, many = each.of("decode", 1), each.of("decode", 16)
         assert many.tokens_per_second > 2 * single.tokens_per_second
         assert each.of("prefill", 1).tokens_per_second > 4 * single.tokens_per_second
+
+
+# --- packed weights
+
+
+def packed(kind: str) -> LocalEngine:
+    from core.models.catalog import resolve
+    from core.models.load import load
+
+    return LocalEngine(load(resolve(f"tiny#{kind}"), device="cpu"))
+
+
+def test_packed_weights_count_as_they_lie_in_memory(tiny):
+    engine, case = packed("int8"), Case("decode", 2, 16)
+    plain, small = ({c.kind: c for c in counts_of(each, case, 2)} for each in (tiny, engine))
+    assert complete(tuple(small.values()), engine.info, case)
+    for kind in ("qkv", "output", "gate_up", "down"):
+        assert small[kind].flops == plain[kind].flops
+    # A byte a weight, and two for the scale of each row: 32 of q, 16 of k, 16 of v, 2 layers.
+    assert small["qkv"].weights == 2 * ((32 * 32 + 2 * 32 * 16) + 2 * (32 + 16 + 16))
+    assert small["qkv"].kv == plain["qkv"].kv == 0
+
+
+def test_what_is_not_found_is_not_counted_as_nothing(tiny):
+    case = Case("decode", 3, 16)
+    found = counts_of(tiny, case, 4)
+    assert complete(found, tiny.info, case)
+    attention = [c for c in found if c.kind in ("scores", "values", "head")]
+    assert not complete(attention, tiny.info, case)

@@ -125,7 +125,7 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
         _placed(engine, Case("decode", batch, context), found),
         _placed(engine, Case("prefill", batch, context), found),
     ]
-    if not complete(passes[0].counts, engine.info, value_bytes(engine.info)):
+    if not complete(passes[0].counts, engine.info, passes[0].case):
         st.info(t.fault(Fault("passes_not_counted")))
         return
     mark(t, "computed", t("limits.operations_how"))
@@ -189,7 +189,7 @@ def _beside_the_limit(t: Catalog, engine: Engine, found: Known) -> None:
         for time in steps.times
     ]
     decode = [each for each in every if each.time.case.phase == "decode"]
-    if not decode or not complete(decode[0].counts, engine.info, value_bytes(engine.info)):
+    if not decode or not complete(decode[0].counts, engine.info, decode[0].time.case):
         st.info(t.fault(Fault("passes_not_counted")))
         return
     mark(t, "measured" if found.here else "recorded", t("limits.steps_how"), on=steps.machine)

@@ -11,8 +11,9 @@ from core.cli.lab_common import add_model, engine_of, to_the_end, written
 from core.cli.numbers import whole
 from core.engine.protocol import Engine
 from core.faults import Fault
+from core.lab.models import local
 from core.lab.roofline import RESTLESS, Roof
-from core.lab.roofline_ops import complete, counts_of, step_limit, total, waiting_share
+from core.lab.roofline_ops import Case, complete, counts_of, step_limit, total, waiting_share
 from core.lab.roofline_run import measure
 from core.lab.roofline_steps import BATCHES, CONTEXT, Steps, StepTime, value_bytes
 
@@ -41,7 +42,10 @@ def run(typed: argparse.Namespace) -> None:
     context = _number("context", typed.context, 2**20)
 
     def make() -> dict[str, Any]:
-        engine = engine_of(typed)
+        engine = local(engine_of(typed))
+        one = Case("decode", 1, 2)
+        if not complete(counts_of(engine, one, 4), engine.info, one):
+            raise Fault("passes_not_counted")
         found = to_the_end(measure(engine, context=context, batches=batches))
         if found.roof is None or found.steps is None:
             raise KeyboardInterrupt
@@ -80,8 +84,6 @@ def record(roof: Roof, steps: Steps, engine: Engine) -> dict[str, Any]:
 
 def _pass(time: StepTime, roof: Roof, dtype: str, engine: Engine) -> dict[str, Any]:
     found = counts_of(engine, time.case, value_bytes(engine.info))
-    if not complete(found, engine.info, value_bytes(engine.info)):
-        raise Fault("passes_not_counted")
     limit = step_limit(found, roof, dtype)
     flops, moved = total(found)
     return {

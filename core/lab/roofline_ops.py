@@ -9,12 +9,13 @@ Norms, rotations, the softmax and the copying of caches are not counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from core.anatomy import Operation, Sizes, walk
 from core.engine.protocol import Engine
+from core.lab.models import local
 from core.lab.roofline import Roof
 from core.model_info import ModelInfo, Part
 
@@ -30,6 +31,12 @@ KIND_OF: Final[dict[str, Kind]] = {
     "gate": "gate_up", "up": "gate_up", "gate_up": "gate_up", "down": "down",
     "head": "head", "head_tied": "head",
 }  # fmt: skip
+
+
+PACKED: Final = frozenset({"Int8Linear", "Int4Linear"})
+"""Modules whose weights lie in buffers, as whole numbers with their scales."""
+OPAQUE: Final = frozenset({"Linear4bit", "Linear8bitLt"})
+"""Modules whose stored shape is not that of their matrix."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,22 @@ class Count:
 def counts_of(engine: Engine, case: Case, value_bytes: int) -> tuple[Count, ...]:
     """The operations of ``case`` on the loaded model, in the order of KINDS."""
     windows = [engine.window(layer) for layer in range(engine.info.layers)]
-    return counts(engine.anatomy(), engine.info, windows, case, value_bytes)
+    parts = engine.anatomy()
+    stored = _stored(engine, parts)
+    return counts(parts, engine.info, windows, case, value_bytes=value_bytes, stored=stored)
+
+
+def _stored(engine: Engine, parts: Sequence[Part]) -> dict[str, int]:
+    """Bytes of each packed matrix with its scales, as it lies in memory."""
+    names = {part.name for part in parts if part.kind in PACKED}
+    if not names:
+        return {}
+    with local(engine).borrowed() as model:
+        modules = [(name, module) for name, module in model.named_modules() if name in names]
+        return {
+            name: sum(tensor.nbytes for tensor in module.buffers(recurse=False))
+            for name, module in modules
+        }
 
 
 def counts(
@@ -87,79 +109,87 @@ def counts(
     info: ModelInfo,
     windows: Sequence[int | None],
     case: Case,
+    *,
     value_bytes: int,
+    stored: Mapping[str, int] | None = None,
 ) -> tuple[Count, ...]:
-    """The same from the parts; ``windows`` has one entry a layer."""
-    named = {part.name: part for part in parts}
+    """The same from the parts; ``windows`` has one entry a layer, ``stored`` the bytes of
+    matrices whose weights do not take ``value_bytes`` each."""
+    matrices = _matrices(parts, value_bytes, stored or {})
     totals = dict.fromkeys(KINDS, (0, 0, 0, 0))
     for layer, window in enumerate(windows):
-        for kind, flops, weights, kv, activations in _layer(
-            parts, info, layer, window, case, named
-        ):
+        made = walk(parts, info, layer, Sizes(case.tokens, case.tokens), window=window)
+        attends = layer not in info.without_attention
+        outside = (*made.before, *made.after) if layer == 0 else ()
+        for operation in (*made.inside, *outside):
+            kind = KIND_OF.get(operation.kind, "other")
+            if kind not in ("scores", "values"):
+                rows = case.batch if operation in outside else case.rows
+                sizes = _product(operation, rows, matrices, value_bytes)
+            elif attends:
+                sizes = _attention(operation, info, window, case, value_bytes)
+            else:
+                continue
             old = totals[kind]
             totals[kind] = (
-                old[0] + flops, old[1] + weights, old[2] + kv, old[3] + activations
+                old[0] + sizes[0], old[1] + sizes[1], old[2] + sizes[2], old[3] + sizes[3]
             )  # fmt: skip
-    return tuple(
-        Count(kind, flops, *(size * value_bytes for size in sizes))
-        for kind, (flops, *sizes) in totals.items()
-        if flops
-    )
+    return tuple(Count(kind, *sizes) for kind, sizes in totals.items() if sizes[0])
 
 
-def _layer(  # noqa: PLR0917 - one value each of what a layer is
-    parts: Sequence[Part],
-    info: ModelInfo,
-    layer: int,
-    window: int | None,
-    case: Case,
-    named: dict[str, Part],
-) -> Iterator[tuple[Kind, int, int, int, int]]:
-    """(kind, FLOPs, weights, keys or values, activations) of each product; sizes in numbers."""
-    made = walk(parts, info, layer, Sizes(case.tokens, case.tokens), window=window)
-    attends = layer not in info.without_attention
-    for operation in made.inside:
-        kind = KIND_OF.get(operation.kind, "other")
-        if kind not in ("scores", "values"):
-            yield from _products(operation, kind, case.rows, named)
-        elif attends:
-            yield _attention(operation, kind, info, window, case)
-    if layer == 0:
-        for operation in (*made.before, *made.after):
-            kind = KIND_OF.get(operation.kind, "other")
-            yield from _products(operation, kind, case.batch, named)
+Amounts = tuple[int, int, int, int]
+"""FLOPs; bytes of weights, of keys or values, of what goes in and out."""
 
 
-def _products(
-    operation: Operation, kind: Kind, rows: int, named: dict[str, Part]
-) -> Iterator[tuple[Kind, int, int, int, int]]:
+def _matrices(
+    parts: Sequence[Part], value_bytes: int, stored: Mapping[str, int]
+) -> dict[str, tuple[int, int, int]]:
+    """Name → (numbers, sum of both sides, bytes) of every matrix that can be counted."""
+    found = {}
+    for part in parts:
+        shapes = [s for name, s, _ in part.weights if name == "weight" and len(s) == 2]
+        if shapes and part.kind not in OPAQUE:
+            size = math.prod(shapes[0])
+            moved = stored.get(part.name, size * value_bytes)
+            found[part.name] = size, sum(shapes[0]), moved
+    return found
+
+
+def _product(
+    operation: Operation,
+    rows: int,
+    matrices: Mapping[str, tuple[int, int, int]],
+    value_bytes: int,
+) -> Amounts:
+    """``rows`` vectors times the operation's matrices; nothing for a look-up or a norm."""
     if not operation.step:
-        return
-    for name in operation.parts:
-        for weight, shape, _ in named[name].weights:
-            if weight == "weight" and len(shape) == 2:
-                size = math.prod(shape)
-                yield kind, 2 * rows * size, size, 0, rows * sum(shape)
+        return 0, 0, 0, 0
+    found = [matrices[name] for name in operation.parts if name in matrices]
+    flops = sum(2 * rows * size for size, _, _ in found)
+    sides = sum(rows * both for _, both, _ in found)
+    return flops, sum(moved for _, _, moved in found), 0, sides * value_bytes
 
 
 def _attention(
-    operation: Operation, kind: Kind, info: ModelInfo, window: int | None, case: Case
-) -> tuple[Kind, int, int, int, int]:
+    operation: Operation, info: ModelInfo, window: int | None, case: Case, value_bytes: int
+) -> Amounts:
     prefill = case.phase == "prefill"
     seen = case.tokens if prefill or window is None else min(case.tokens, window)
     flops = case.batch * (operation.prefill if prefill else operation.step)
     kv = case.batch * seen * info.kv_heads * info.head_dim
-    vectors = case.rows * info.heads * info.head_dim
-    return kind, flops, 0, kv, vectors + case.rows * info.heads * seen
+    inside = case.rows * info.heads * (info.head_dim + seen)
+    return flops, 0, kv * value_bytes, inside * value_bytes
 
 
-def complete(found: Sequence[Count], info: ModelInfo, value_bytes: int) -> bool:
-    """Whether the matrices were found: not those of packed weights, nor of stacked experts.
+def complete(found: Sequence[Count], info: ModelInfo, case: Case) -> bool:
+    """Whether the matrices were found, which those of packed weights may not be, nor those of
+    stacked experts. ``case`` is the decode step that was counted.
 
     All of them but the embedding are multiplied, and that one is less than half of the model,
     or it is the LM head, too.
     """
-    return 2.02 * sum(count.weights for count in found) >= value_bytes * info.parameters
+    multiplied = sum(count.flops for count in found if count.kind not in ("scores", "values"))
+    return 2.02 * multiplied >= 2 * case.batch * info.parameters
 
 
 def total(found: Sequence[Count]) -> tuple[int, int]:

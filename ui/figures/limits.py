@@ -22,6 +22,8 @@ LOOKS: Final[dict[Phase, tuple[str, str, str]]] = {
     "prefill": (ORANGE, "square", "top left"),
 }
 """Colour, marker, and where its words stand."""
+UNDER: Final = "bottom center"
+"""Where those of a prompt's attention stand: on a phone there is no room for two side by side."""
 NEAR: Final = 1.5
 """Points whose intensities differ by less than this factor share their words."""
 WEIGHTS: Final = frozenset({"qkv", "output", "gate_up", "down", "head"})
@@ -96,13 +98,13 @@ def roofline_chart(roof: Roof, passes: Iterable[Placed], dtype: str, t: Catalog)
         phase = t(f"limits.{placed.case.phase}")
         _points(
             figure, limit, t("limits.at_most", phase=phase), t,
-            text=_words(placed, limit, t), where=where,
+            text=_words(placed, limit, t), where=_places(placed, where),
             marker={"symbol": f"{symbol}-open", "size": 12, "color": colour,
                     "line": {"width": 2.5, "color": colour}},
         )  # fmt: skip
         if timed:
             _points(
-                figure, timed, t("limits.timed", phase=phase), t, text=None, where=where,
+                figure, timed, t("limits.timed", phase=phase), t, text=None, where=(),
                 marker={"symbol": symbol, "size": 10, "color": colour},
             )  # fmt: skip
     bottom = min([p.rate for p in every], default=1.0) / 2.5
@@ -129,7 +131,7 @@ def _roofs(
 
 def _points(
     figure: go.Figure, points: Sequence[Point], name: str, t: Catalog, *,
-    text: Sequence[str] | None, where: str, marker: dict[str, Any],
+    text: Sequence[str] | None, where: Sequence[str], marker: dict[str, Any],
 ) -> None:  # fmt: skip
     unit = t("limits.hover_unit")
     figure.add_scatter(
@@ -137,7 +139,7 @@ def _points(
         y=[p.rate for p in points],
         mode="markers" if text is None else "markers+text",
         text=text,
-        textposition=where,
+        textposition=list(where) or None,
         textfont={"size": 13},
         name=name,
         marker=marker,
@@ -163,6 +165,12 @@ def _words(placed: Placed, points: Sequence[Point], t: Catalog) -> list[str]:
         if group:
             out[group[len(group) // 2]] = t(f"limits.{key}")
     return out
+
+
+def _places(placed: Placed, where: str) -> list[str]:
+    attention = UNDER if placed.case.phase == "prefill" else where
+    kinds = [count.kind for count in placed.counts]
+    return [attention if kind in ("scores", "values") else where for kind in kinds]
 
 
 def _dress(
