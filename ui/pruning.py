@@ -20,10 +20,12 @@ from ui.pruning_zeros import zeros_part
 def draw(t: Catalog, context: Context | None) -> None:
     """The page; without a model, what was recorded."""
     bench = bench_of(t)
-    if bench.engine is None and bench.waiting:
-        coming(bench)
-    elif bench.engine is None and context is not None:
-        st.info(t.fault(Fault("lab_needs_weights")))
+    if bench.engine is None and context is not None and context.recorded is None:
+        # (While nothing is there, the frame itself says what is being waited for.)
+        if bench.waiting:
+            coming(bench)
+        else:
+            st.info(t.fault(Fault("lab_needs_weights")))
     _already(t)
     for part in (zeros_part, removal_part, speed_part, importance_part):
         try:

@@ -141,8 +141,8 @@ def effect_of(bench: Bench, name: str, edit: ModelEdit, cost: str) -> None:
         (bench.key, spell(edit), ids),
         turns,
         lambda found: _show(bench, found, name),
-        cost=cost,
-        run=t("pruning.run", edit=words),
+        cost=t("pruning.will", edit=words, cost=cost),
+        run=t("pruning.run"),
     )
     _buttons(bench, name, edit)
 

@@ -38,7 +38,6 @@ def zeros_part(bench: Bench) -> None:
     title(t, 1, "zeros_title")
     st.caption(t("pruning.zeros_text"))
     _pickers(t)
-    st.caption(t(f"pruning.about_{here()['method']}"))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _sweep(bench)
@@ -54,18 +53,17 @@ def zeros_part(bench: Bench) -> None:
 
 def _pickers(t: Catalog) -> None:
     values = here()
-    one, two = st.columns(2, gap="medium")
-    with one:
-        st.segmented_control(
-            t("pruning.method"),
-            ORDER,
-            key=show("prune_method", values["method"]),
-            format_func=lambda name: t(f"pruning.short_{name}") if name in METHODS else str(name),
-            required=True,
-            on_change=chosen("method", "prune_method"),
-        )
-    with two, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        fours = values["pattern"] == "2of4"
+    st.pills(
+        t("pruning.method"),
+        ORDER,
+        key=show("prune_method", values["method"]),
+        format_func=lambda name: t(f"pruning.short_{name}") if name in METHODS else str(name),
+        required=True,
+        on_change=chosen("method", "prune_method"),
+    )
+    st.caption(t(f"pruning.about_{values['method']}"))
+    fours = values["pattern"] == "2of4"
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.slider(
             t("pruning.zeros"),
             0,
