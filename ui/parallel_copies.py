@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import streamlit as st
 
@@ -17,19 +17,22 @@ from ui.figures.parallel import size
 from ui.figures.words import percent, tiny
 from ui.lab import experiment
 from ui.lab_options import here
-from ui.marks import mark
 from ui.parallel_options import FIELD, FORMATS, OWN, TABLE, pick
-from ui.parallel_parts import chart, ids_of, live, phase_text, table, title
+from ui.parallel_parts import chart, earlier, ids_of, offer, origin, phase_text, table, title
 
 
 def draw_offload(context: Context) -> None:
     """A model that waits on a disk."""
-    t, engine, ids = context.t, context.engine, ids_of(context)
+    t = context.t
     title(t, 3, "offload")
     share = here(FIELD, TABLE)["share"]
     pick(t, "share", SHARES, share, lambda s: f"{s:.0%}")
-    if not live(context):
-        return
+    before = earlier(context, f"offload {share:g}", OffloadRun, _offloaded)
+    offer(context, before, lambda: _run_offload(context, share, before))
+
+
+def _run_offload(context: Context, share: float, before: Callable[[], None]) -> None:
+    t, engine, ids = context.t, context.engine, ids_of(context)
 
     def turns() -> Generator[OffloadRun, None, None]:
         return offload_turns(engine, context.spec.model, ids, share)
@@ -39,15 +42,16 @@ def draw_offload(context: Context) -> None:
     experiment(
         t, "parallel_offload", (state.number(engine), ids, share), turns,
         lambda now: _offloaded(context, now), cost=cost, run=t("parallel.start_offload"),
+        before=before,
     )  # fmt: skip
 
 
-def _offloaded(context: Context, now: OffloadRun) -> None:
+def _offloaded(context: Context, now: OffloadRun, stored: bool = False) -> None:
     t = context.t
     phase_text(t, now)
     if not now.places:
         return
-    mark(t, "measured", t("parallel.offload_how"), on=now.machine)
+    origin(t, t("parallel.offload_how"), now.machine, stored=stored)
     chart(t, figures.places_chart(now, t), "places")
     table(t, tables.places_table(now, t), "places")
     if now.step is None or now.whole_step is None or now.difference is None:
@@ -68,12 +72,17 @@ def _offloaded(context: Context, now: OffloadRun) -> None:
 
 def draw_copies(context: Context) -> None:
     """Copies of the model, and batches on each."""
-    t, engine, ids = context.t, context.engine, ids_of(context)
+    t = context.t
     title(t, 4, "copies")
     wanted = here(FIELD, TABLE)["format"]
     pick(t, "format", FORMATS, wanted, lambda f: t(f"parallel.format_{f}"))
-    if not live(context):
-        return
+    form = "float32" if wanted == OWN else wanted
+    before = earlier(context, f"replicas {form}", ReplicaRun, _served)
+    offer(context, before, lambda: _run_copies(context, wanted, before))
+
+
+def _run_copies(context: Context, wanted: str, before: Callable[[], None]) -> None:
+    t, engine, ids = context.t, context.engine, ids_of(context)
     dtype = None if wanted == OWN else wanted
 
     def turns() -> Generator[ReplicaRun, None, None]:
@@ -84,17 +93,17 @@ def draw_copies(context: Context) -> None:
     experiment(
         t, "parallel_copies", (state.number(engine), ids, wanted), turns,
         lambda now: _served(context, now), cost=cost,
-        run=t("parallel.start_copies", n=max(REPLICAS)),
+        run=t("parallel.start_copies", n=max(REPLICAS)), before=before,
     )  # fmt: skip
 
 
-def _served(context: Context, now: ReplicaRun) -> None:
+def _served(context: Context, now: ReplicaRun, stored: bool = False) -> None:
     t = context.t
     phase_text(t, now)
     if not now.servings:
         return
-    mark(t, "measured", t("parallel.copies_how", dtype=now.dtype, tokens=now.context),
-         on=now.machine)  # fmt: skip
+    how = t("parallel.copies_how", dtype=now.dtype, tokens=now.context)
+    origin(t, how, now.machine, stored=stored)
     chart(t, figures.serving_chart(now, t), "serving")
     table(t, tables.servings_table(now, t), "serving")
     if not now.done:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import streamlit as st
 
+from core.lab.machine import Machine
+from core.lab.parallel.recorded import recorded
 from ui.context import Context
 from ui.i18n import Catalog
+from ui.marks import mark
 
 PLAIN: Final = {"displayModeBar": False}
+T = TypeVar("T")
 
 
 def title(t: Catalog, number: int, key: str) -> None:
@@ -41,11 +46,31 @@ def ids_of(context: Context) -> tuple[int, ...]:
     return tuple(token.id for token in context.generation.prompt)
 
 
-def live(context: Context) -> bool:
-    """Whether the model is here; says so where a stored run stands in for it."""
-    if context.recorded is not None:
-        st.info(context.t("fault.model_loading"))
-    return context.recorded is None
+def origin(t: Catalog, how: str, on: Machine | None, *, stored: bool) -> None:
+    """Whether the numbers below were measured here and now, or before."""
+    mark(t, "recorded" if stored else "measured", how, on=on)
+
+
+def earlier(
+    context: Context, key: str, kind: type[T], show: Callable[[Context, T, bool], None]
+) -> Callable[[], None]:
+    """Draws what was recorded of this model for the question ``key``, if anything was."""
+
+    def draw() -> None:
+        found = recorded(f"{context.spec.model} {key}", kind)
+        if found is not None:
+            show(context, found, True)
+
+    return draw
+
+
+def offer(context: Context, before: Callable[[], None], run: Callable[[], None]) -> None:
+    """The experiment, or what was recorded of it while the model is on its way."""
+    if context.recorded is None:
+        run()
+        return
+    st.info(context.t("fault.model_loading"))
+    before()
 
 
 def phase_text(t: Catalog, record: Any) -> None:

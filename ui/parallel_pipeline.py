@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import streamlit as st
 
@@ -30,7 +30,7 @@ from ui.lab import experiment
 from ui.lab_options import here
 from ui.marks import mark
 from ui.parallel_options import FIELD, TABLE, pick
-from ui.parallel_parts import chart, ids_of, live, phase_text, table, title
+from ui.parallel_parts import chart, earlier, ids_of, offer, origin, phase_text, table, title
 from ui.parallel_tensor import CLOSE
 
 
@@ -56,11 +56,11 @@ def draw_pipeline(context: Context) -> None:
     st.markdown(t("parallel.cost_sentence", layers=f"{heads:.1f}"))
     st.markdown(t("parallel.bubble_before", stages=stages, shares=formula))
     table(t, tables.stages_table(info, plan, t), "cost")
-    if live(context):
-        _run(context, plan, values["by"])
+    before = earlier(context, f"pipeline {stages} {plan.by}", PipelineRun, _show)
+    offer(context, before, lambda: _run(context, plan, values["by"], before))
 
 
-def _run(context: Context, plan: StagePlan, by: By) -> None:
+def _run(context: Context, plan: StagePlan, by: By, before: Callable[[], None]) -> None:
     t, engine, ids = context.t, context.engine, ids_of(context)
 
     def turns() -> Generator[PipelineRun, None, None]:
@@ -70,17 +70,17 @@ def _run(context: Context, plan: StagePlan, by: By) -> None:
     cost = t("parallel.cost_pipeline", n=plan.stages, texts=TEXTS, length=LENGTH)
     experiment(
         t, "parallel_pipeline", key, turns, lambda now: _show(context, now), cost=cost,
-        run=t("parallel.start_n", n=plan.stages),
+        run=t("parallel.start_n", n=plan.stages), before=before,
     )  # fmt: skip
 
 
-def _show(context: Context, now: PipelineRun) -> None:
+def _show(context: Context, now: PipelineRun, stored: bool = False) -> None:
     t = context.t
     phase_text(t, now)
     if not now.runs:
         return
-    mark(t, "measured", t("parallel.pipeline_how", texts=now.texts, length=now.length,
-                          own=now.own), on=now.machine)  # fmt: skip
+    how = t("parallel.pipeline_how", texts=now.texts, length=now.length, own=now.own)
+    origin(t, how, now.machine, stored=stored)
     if now.difference is not None:
         key = "equal" if now.difference <= CLOSE else "unequal"
         key = "exact" if now.difference == 0 else key

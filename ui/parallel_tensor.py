@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from ui.lab import experiment
 from ui.lab_options import choose, here
 from ui.marks import mark
 from ui.parallel_options import FIELD, TABLE, pick
-from ui.parallel_parts import chart, ids_of, live, phase_text, table, title
+from ui.parallel_parts import chart, earlier, ids_of, offer, origin, phase_text, table, title
 from ui.widgets import show
 
 CLOSE: Final = 1e-4
@@ -50,8 +50,9 @@ def draw_tensor(context: Context) -> None:
         _bytes_before(context, plan)
         st.caption(t("parallel.split_note"))
     table(t, tables.split_table(info, plan, t), "split")
-    if live(context):
-        _run(context, plan, values["attention"])
+    question = f"tensor {plan.ranks} {plan.attention}"
+    before = earlier(context, question, TensorRun, _show)
+    offer(context, before, lambda: _run(context, plan, values["attention"], before))
 
 
 def _bytes_before(context: Context, plan: TensorPlan) -> None:
@@ -64,7 +65,7 @@ def _bytes_before(context: Context, plan: TensorPlan) -> None:
     st.markdown(bytes_text)
 
 
-def _run(context: Context, plan: TensorPlan, wanted: Wanted) -> None:
+def _run(context: Context, plan: TensorPlan, wanted: Wanted, before: Callable[[], None]) -> None:
     t, engine, ids = context.t, context.engine, ids_of(context)
     held = size(max(tables.weights_of(engine.info, plan)))
 
@@ -78,25 +79,27 @@ def _run(context: Context, plan: TensorPlan, wanted: Wanted) -> None:
     )  # fmt: skip
     label = t("parallel.start_n", n=plan.ranks)
     experiment(
-        t, "parallel_tensor", key, turns, lambda now: _show(context, now), cost=cost, run=label
-    )
+        t, "parallel_tensor", key, turns, lambda now: _show(context, now), cost=cost, run=label,
+        before=before,
+    )  # fmt: skip
 
 
-def _show(context: Context, now: TensorRun) -> None:
+def _show(context: Context, now: TensorRun, stored: bool = False) -> None:
     t = context.t
     phase_text(t, now)
+    if now.difference is not None:
+        _verdict(context, now, stored)
     if now.partials is not None:
-        _verdict(context, now)
         _sums(context, now)
     if now.done:
         _talk(context, now)
         _shares(context, now)
 
 
-def _verdict(context: Context, now: TensorRun) -> None:
+def _verdict(context: Context, now: TensorRun, stored: bool) -> None:
     t = context.t
     assert now.difference is not None
-    mark(t, "measured", t("parallel.tensor_how", backend=now.backend), on=now.machine)
+    origin(t, t("parallel.tensor_how", backend=now.backend), now.machine, stored=stored)
     worst = max(now.difference, now.step_difference or 0.0)
     key = "equal" if worst <= CLOSE else "unequal"
     token, single, split = now.favourites[0]

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from core.cli import lab_common as common
+from core.cli.lab_tensor_parallel import add_record, keep
 from core.cli.numbers import number
 from core.lab.parallel.offload import offload_turns
 from core.lab.parallel.records import OffloadRun
@@ -16,6 +17,7 @@ from core.lab.parallel.records import OffloadRun
 def add(parser: argparse.ArgumentParser) -> None:
     common.add_prompt(parser)
     common.add_model(parser)
+    add_record(parser)
     parser.add_argument(
         "--share",
         metavar="S",
@@ -34,6 +36,7 @@ def run(typed: argparse.Namespace) -> None:
         found = common.to_the_end(offload_turns(engine, typed.model, ids, share))
         if not found.done:
             raise KeyboardInterrupt
+        keep(typed, found)
         return {"model": engine.info.name, **record(found)}
 
     common.written(typed, make, _lines)

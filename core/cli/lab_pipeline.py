@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from core.cli import lab_common as common
-from core.cli.lab_tensor_parallel import whole_of
+from core.cli.lab_tensor_parallel import add_record, keep, whole_of
 from core.engine.protocol import Engine
 from core.lab.parallel.pipeline import pipeline_turns
 from core.lab.parallel.records import PipelineRun, Timeline
@@ -18,6 +18,7 @@ from core.lab.parallel.stages import BY, MICRO_BATCHES, check_micro_batches, sta
 def add(parser: argparse.ArgumentParser) -> None:
     common.add_prompt(parser)
     common.add_model(parser)
+    add_record(parser)
     put = parser.add_argument
     put("--ranks", metavar="W", default="2", help="stages, each a process (default: %(default)s)")
     put("--by", metavar="|".join(BY), default=BY[0], help="how layers are dealt (%(default)s)")
@@ -46,6 +47,7 @@ def run(typed: argparse.Namespace) -> None:
         )
         if not found.done:
             raise KeyboardInterrupt
+        keep(typed, found)
         return record(found, engine)
 
     common.written(typed, make, _lines)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from core.cli import lab_common as common
+from core.cli.lab_tensor_parallel import add_record, keep
 from core.faults import Fault
 from core.lab.parallel.records import ReplicaRun
 from core.lab.parallel.replicas import replica_turns
@@ -18,6 +19,7 @@ FORMATS: Final = ("float32", "bfloat16")
 def add(parser: argparse.ArgumentParser) -> None:
     common.add_prompt(parser)
     common.add_model(parser)
+    add_record(parser)
     parser.add_argument(
         "--dtype", metavar="|".join(FORMATS), help="number format (default: the model's own)"
     )
@@ -34,6 +36,7 @@ def run(typed: argparse.Namespace) -> None:
         found = common.to_the_end(replica_turns(engine, typed.model, ids, typed.dtype))
         if not found.done:
             raise KeyboardInterrupt
+        keep(typed, found)
         return {"model": engine.info.name, **record(found)}
 
     common.written(typed, make, _lines)

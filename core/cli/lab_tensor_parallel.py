@@ -13,7 +13,9 @@ from core.cli import lab_common as common
 from core.cli.numbers import whole
 from core.engine.protocol import Engine
 from core.faults import Fault
+from core.lab.parallel import recorded
 from core.lab.parallel.deal import WANTED, TensorPlan, plan_of
+from core.lab.parallel.recorded import Run
 from core.lab.parallel.records import PARTS, Rank, TensorRun, Traffic
 from core.lab.parallel.tensor import tensor_turns
 
@@ -24,6 +26,7 @@ SHOWN: Final = 8
 def add(parser: argparse.ArgumentParser) -> None:
     common.add_prompt(parser)
     common.add_model(parser)
+    add_record(parser)
     put = parser.add_argument
     put("--ranks", metavar="W", default="3", help="worker processes (default: %(default)s)")
     put(
@@ -52,9 +55,22 @@ def run(typed: argparse.Namespace) -> None:
         found = common.to_the_end(turns)
         if not found.done:
             raise KeyboardInterrupt
+        keep(typed, found)
         return record(found, engine, ids, layer, typed.part)
 
     common.written(typed, make, _lines)
+
+
+def add_record(parser: argparse.ArgumentParser) -> None:
+    """For whoever renews what the pages show at first."""
+    parser.add_argument(
+        "--record", action="store_true", help="also keep the result, for the page to show at first"
+    )
+
+
+def keep(typed: argparse.Namespace, found: Run) -> None:
+    if typed.record:
+        recorded.record(typed.model, found)
 
 
 def whole_of(name: str, text: str) -> int:
