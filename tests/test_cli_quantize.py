@@ -12,7 +12,7 @@ def test_one_setting(as_json):
     assert found["origin"] == {"tensors": 21, "weights": 36_384, "on_grids": []}
     setting = found["setting"]
     assert (setting["edit"], setting["really_stored"]) == ("bits:4:group:32:asym", False)
-    # 24,576 weights in the layers: half a byte, and 4 bytes for each 32; the rest in 16 bits.
+    # 18,432 weights in the layers: half a byte, and 4 bytes for each 32; the rest in 16 bits.
     linear, rest = 18_432, 36_384 - 18_432
     assert setting["quality"]["bytes"] == linear // 2 + linear // 32 * 4 + 2 * rest + 32
     assert 0.05 < setting["quality"]["kl"] < 1

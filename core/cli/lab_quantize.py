@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import asdict
 from typing import Any, Final, cast
 
@@ -15,6 +15,7 @@ from core.engine.local import LocalEngine
 from core.faults import Fault
 from core.lab.models import local
 from core.lab.quantize_records import (
+    BITS,
     PACKINGS,
     Effect,
     Origin,
@@ -129,12 +130,13 @@ def _recorded(engine: LocalEngine, typed: argparse.Namespace, repeats: int) -> d
         timed = known.speed
     else:
         timed = common.to_the_end(quantize_speed.speed(engine, PACKINGS, repeats=repeats))
+    if not (origin.done and timed.done):
+        raise KeyboardInterrupt
     if known and typed.speed and not typed.sweep:
         found = known.sweep
     else:
-        found = common.to_the_end(quantize.sweep(engine, file.recorded_settings()))
-    if not (origin.done and timed.done and found.done):
-        raise KeyboardInterrupt
+        turns = quantize.sweep(engine, file.recorded_settings())
+        found = common.to_the_end(_kept(turns, engine.info.name, origin, timed))
     file.record(engine.info.name, file.Recorded(origin, found, timed))
     return {
         "model": engine.info.name,
@@ -142,6 +144,20 @@ def _recorded(engine: LocalEngine, typed: argparse.Namespace, repeats: int) -> d
         "sweep": sweep_record(found),
         "speed": speed_record(timed),
     }
+
+
+def _kept(
+    turns: Generator[Sweep, None, None], name: str, origin: Origin, timed: Speed
+) -> Generator[Sweep, None, None]:
+    """The same sweep, stored after each curve: it takes long, and may be stopped."""
+    from core.lab import quantize_recorded as file  # noqa: PLC0415
+
+    stored = 0
+    for found in turns:
+        if len(found.points) >= stored + len(BITS):
+            stored = len(found.points)
+            file.record(name, file.Recorded(origin, found, timed))
+        yield found
 
 
 # ---------------------------------------------------------------- records as JSON

@@ -44,8 +44,15 @@ def recorded(model: str) -> Recorded | None:
 
 
 def record(model: str, found: Recorded, path: Path = FILE) -> None:
-    """Write the file; what is known of other models is kept."""
-    table = {**_read(path), model: asdict(replace(found, sweep=_short(found.sweep)))}
+    """Write the file; what is known of other models, and of other settings, is kept."""
+    known = _read(path)
+    sweep = _short(found.sweep)
+    if model in known:
+        measured = {point.edit for point in sweep.points}
+        old = _recorded(known[model]).sweep.points
+        kept = tuple(point for point in old if point.edit not in measured)
+        sweep = replace(sweep, points=(*kept, *sweep.points))
+    table = {**known, model: asdict(replace(found, sweep=sweep))}
     text = json.dumps(dict(sorted(table.items())), indent=1)
     path.write_text(text + "\n", encoding="utf-8")
     recorded.cache_clear()
