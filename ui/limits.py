@@ -99,7 +99,7 @@ def _roof(t: Catalog, roof: Roof, *, here: bool) -> None:
         for kind in ("fp32", "bf16"):
             rate = f"{roof.rate(kind):,.0f} GFLOP/s"
             st.metric(t("limits.products", dtype=kind), rate, width=WIDE)
-    if roof.unrest > RESTLESS:
+    if here and roof.unrest > RESTLESS:
         said = t("limits.restless", times=f"{roof.unrest:.1f}")
         st.caption(f":material/warning: {said}")
     st.markdown(
@@ -142,8 +142,7 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
         said[f"{phase}_waits"] = share(waiting_share(each.counts, found.roof, dtype))
     st.markdown(t("limits.roofline_sentence", **said))
     if not any(each.measured for each in passes):
-        known_at = ", ".join(map(str, BATCHES))
-        st.caption(t("limits.filled_where", batches=known_at, context=CONTEXT))
+        st.caption(_where_measured(found, t))
     for each in passes:
         name = t(f"limits.{each.case.phase}")
         with st.expander(f"{t('lab.as_table')}: {name}", icon=":material/table:"):
@@ -153,6 +152,14 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
             st.dataframe(
                 frame, hide_index=True, column_config=config, key=f"limits_{each.case.phase}"
             )
+
+
+def _where_measured(found: Known, t: Catalog) -> str:
+    """Where filled marks stand, or would."""
+    times = found.steps.times if found.steps else ()
+    batches = [time.case.batch for time in times if time.case.phase == "decode"] or list(BATCHES)
+    tokens = times[0].case.tokens if times else CONTEXT
+    return t("limits.filled_where", batches=", ".join(map(str, batches)), context=tokens)
 
 
 def _slider(t: Catalog, name: str, values: list[int], value: int) -> None:

@@ -13,6 +13,7 @@ from core.faults import Fault
 from core.lab.plan import WEIGHT_BYTES, Device, Load, Precision, devices
 from core.lab.plan_advice import advise, measured_here, of_machine, published
 from core.lab.plan_table import Planned, as_csv, combinations, planned, row
+from core.lab.roofline_ops import OPAQUE, PACKED
 from core.lab.roofline_run import Known
 from core.lab.shape import ModelShape
 from core.lab.shape_presets import presets
@@ -186,7 +187,7 @@ def _others(t: Catalog, shape: ModelShape, among: Sequence[Device], load: Load) 
 def _practice(t: Catalog, engine: Engine | None, found: Known) -> None:
     st.markdown(f"##### {t('limits.practice_title')}")
     st.caption(t("limits.practice_text"))
-    if engine is not None and found.steps is not None:
+    if engine is not None and found.steps is not None and not _packed(engine):
         try:
             shape = in_use(state.number(engine), engine)
         except Fault as fault:
@@ -197,6 +198,12 @@ def _practice(t: Catalog, engine: Engine | None, found: Known) -> None:
             _beside(t, rows, "limits_here")
     mark(t, "published", t("limits.practice_how"))
     _beside(t, published(), "limits_published")
+
+
+def _packed(engine: Engine) -> bool:
+    """Whether weights take fewer bytes than the planner would count; the page's third part has
+    their real ones."""
+    return any(part.kind in PACKED | OPAQUE for part in engine.anatomy())
 
 
 def _beside(t: Catalog, rows: Sequence[Any], key: str) -> None:
