@@ -7,11 +7,13 @@ from typing import Any, Final
 
 import streamlit as st
 
+from core.engine.memory import ByteLRU
 from core.engine.protocol import Engine
 from core.faults import Fault
 from core.lab.kv_others import other_caches
-from core.lab.kv_records import Held, LayerHeld
+from core.lab.kv_records import Held, LayerHeld, Rows
 from core.lab.models import local
+from core.lab.shape import ModelShape
 from core.models.catalog import title_of
 from ui import state
 from ui.context import Context
@@ -31,6 +33,7 @@ from ui.marks import mark
 from ui.widgets import show
 
 PARTS: Final = ("keys", "values")
+MEMO_BYTES: Final = 24_000_000
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,45 @@ def _text(context: Context) -> Text | None:
     return Text(ids, prompt, prompt if view.index == 0 else 1)
 
 
+@st.cache_resource(show_spinner=False)
+def _memo() -> ByteLRU[Any, Any]:
+    """What was read off caches, for all readers: a page drawn again must not wait for a model
+    that an experiment has borrowed."""
+    return ByteLRU(MEMO_BYTES)
+
+
 def _held(context: Context, text: Text) -> Held:
     from core.lab.kv_held import held  # noqa: PLC0415 - imports torch
 
-    return held(local(context.engine), text.ids, text.prompt)
+    key = (state.number(context.engine), text.ids, text.prompt)
+    found: Held | None = _memo().get(key)
+    if found is None:
+        found = held(local(context.engine), text.ids, text.prompt)
+        _memo().put(key, found, 200 * len(found.layers) + 8 * len(text.ids))
+    return found
+
+
+def _rows(engine: Engine, text: Text, layer: int, head: int) -> Rows:
+    from core.lab.kv_held import rows  # noqa: PLC0415 - imports torch
+
+    key = (state.number(engine), text.ids, text.prompt, layer, head)
+    found: Rows | None = _memo().get(key)
+    if found is None:
+        found = rows(local(engine), text.ids, layer, head, text.prompt)
+        _memo().put(key, found, found.keys.nbytes + found.values.nbytes + 8 * len(text.ids))
+    return found
+
+
+def _shape(engine: Engine) -> tuple[ModelShape, int]:
+    """Raises Fault for a model whose work cannot be counted."""
+    from core.lab.kv_passes import shape_in  # noqa: PLC0415 - imports torch
+
+    key = ("shape", state.number(engine))
+    found: tuple[ModelShape, int] | None = _memo().get(key)
+    if found is None:
+        found = shape_in(local(engine))
+        _memo().put(key, found, 1000)
+    return found
 
 
 # ---------------------------------------------------------------- the growing table
@@ -75,9 +113,7 @@ def rows_part(t: Catalog, context: Context | None, engine: Engine | None) -> Non
     if layer is None:
         return
     head = min(here()["head"], layer.kv_heads - 1)
-    from core.lab.kv_held import rows  # noqa: PLC0415 - imports torch
-
-    kept = rows(local(engine), text.ids, layer.layer, head, text.prompt)
+    kept = _rows(engine, text, layer.layer, head)
     tokens = context.vocabulary.tokens(text.ids, text.prompt)
     shown = Shown(kept, min(text.new, len(kept.keys)), [token.label for token in tokens])
     mark(t, "computed", t("kv_cache.rows_how"))
@@ -179,8 +215,6 @@ def sizes_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
 
 
 def _own(t: Catalog, context: Context, engine: Engine, text: Text) -> Own | None:
-    from core.lab.kv_passes import shape_in  # noqa: PLC0415 - imports torch
-
     found = _held(context, text)
     mark(t, "computed", t("kv_cache.sizes_how", n=found.length))
     one, two, three = st.columns(3)
@@ -205,7 +239,7 @@ def _own(t: Catalog, context: Context, engine: Engine, text: Text) -> Own | None
             t("kv_cache.full_windows", n=len(full), of=len(found.layers), window=full[0].window)
         )
     try:
-        shape, value = shape_in(local(engine))
+        shape, value = _shape(engine)
     except Fault as fault:
         st.info(t.fault(fault))
         return None
