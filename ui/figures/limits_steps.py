@@ -127,8 +127,8 @@ def parts_chart(found: Timed, t: Catalog) -> go.Figure:
     figure.update_layout(barmode="stack", bargap=0.35)
     figure.update_xaxes(title=t("limits.axis_ms"), fixedrange=True)
     figure.update_yaxes(tickvals=[0, 1], ticktext=rows, fixedrange=True)
-    _dress(figure, 330)
-    figure.update_layout(legend={"y": -0.3, "yanchor": "top"})
+    _dress(figure, 350)
+    figure.update_layout(legend={"y": -0.42, "yanchor": "top"})
     return figure
 
 
