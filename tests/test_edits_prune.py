@@ -286,3 +286,22 @@ def test_the_original_stays_as_it_is_while_others_edit():
         assert np.array_equal(fresh.forward([*IDS, token]).logits, found)
     for name, parameter in tiny._model.named_parameters():
         assert torch.equal(parameter, weights[name])
+
+
+@pytest.mark.parametrize("family", ["lfm2", "qwen3_next", "gpt_oss", "bloom"])
+@pytest.mark.parametrize(
+    "text", ["layers:0", "neurons:0.25", "groups:1", "heads:1.0", "zeros:0.5", "zeros:2of4:random"]
+)
+def test_unusual_architectures_run_or_get_a_sentence(family, text):
+    try:
+        found = apply(family_of(family), parse_edit(text), name=text)
+    except Fault as fault:
+        assert fault.code in {  # noqa: PT017
+            "edit_piece_missing", "edit_not_possible", "wanda_without_norms",
+        }  # fmt: skip
+    else:
+        engine = LocalEngine(found)
+        path = [i % 250 for i in range(3, 25)]
+        one_by_one = engine.forward(path, prompt_length=3).logits
+        assert np.isfinite(one_by_one).all()
+        assert np.abs(one_by_one - engine.forward(path).logits).max() < 1e-3

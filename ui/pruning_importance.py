@@ -94,7 +94,7 @@ def _map(bench: Bench, found: Importance) -> None:
     )
     table(t, importance_table(found, t), "prune_map")
     if found.done:
-        effects = [value for row in found.heads for value in row]
+        effects = [found.heads[layer][head] for layer, head in found.ranked_heads]
         little = sum(abs(value) < 0.01 for value in effects) / len(effects)
         layer, head = found.ranked_heads[-1]
         most = found.ranked_layers[-1]

@@ -2,7 +2,8 @@
 
 An edit is part of a model's name (``smollm2-135m#bits:4``), so whatever can name a model, a
 link, a column or a command, can name an edited one. Parts are joined by ``+``, in any order;
-they are done in the order of the fields of :class:`ModelEdit`. Equal edits are spelled equally.
+they are done in the order of the fields of :class:`ModelEdit`, and layers and heads are counted
+as in the original, whatever else goes. Equal edits are spelled equally.
 
     layers:3.7              these layers are taken out
     groups:1                so many KV heads, and the query heads that share them, of each layer

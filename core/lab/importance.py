@@ -67,12 +67,14 @@ def importance(engine: LocalEngine, *, most: int = MOST) -> Generator[Importance
         machine=machine(info.device), progress=0.0, done=False,
     )  # fmt: skip
     yield now
+    # A layer that keeps a state instead of attention has no heads to switch off.
+    headless = set(info.without_attention)
     passes, made = info.layers * (info.heads + 1), 0
     layers, heads = list(now.layers), [list(row) for row in blank]
     for layer in range(info.layers):
         layers[layer] = surprise(engine, ids, layers=(layer,)) - now.surprise
         for head in (-1, *range(info.heads)):
-            if head >= 0:
+            if head >= 0 and layer not in headless:
                 found = surprise(engine, ids, heads=((layer, head),))
                 heads[layer][head] = found - now.surprise
             made += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -156,7 +157,7 @@ class Importance:
     layers: tuple[float, ...]
     """Nats a token more without the layer; NaN where not measured yet."""
     heads: tuple[tuple[float, ...], ...]
-    """The same for each head of each layer."""
+    """The same for each head of each layer; NaN in layers without attention, too."""
     machine: Machine
     progress: float
     done: bool
@@ -168,6 +169,7 @@ class Importance:
             (value, layer, head)
             for layer, row in enumerate(self.heads)
             for head, value in enumerate(row)
+            if math.isfinite(value)
         ]
         return [(layer, head) for _, layer, head in sorted(pairs)]
 
