@@ -163,6 +163,20 @@ def test_a_sliding_window_keeps_no_position_that_it_cannot_see():
     assert {rows.own[0].shape[-2] for rows in stack.layers if not rows.window} == {29}
 
 
+@pytest.mark.parametrize("name", ["llama", "gpt2", "gemma3"])
+def test_texts_of_different_lengths_change_places_and_part(name):
+    engine, dice = known(name), np.random.default_rng(3)
+    rows = [tuple(int(i) for i in dice.integers(4, 250, n)) for n in (3, 30, 12)]
+    lengths = [3, 30, 12]
+    for order in ([0, 1, 2], [2, 0, 1], [1, 1, 2], [2, 0], [1, 0, 0]):
+        rows = [(*rows[i], 20 + 3 * place) for place, i in enumerate(order)]
+        lengths = [lengths[i] for i in order]
+        found = engine.next_logits(rows, run="q")
+        for row, logits, length in zip(rows, found, lengths, strict=True):
+            alone = reference(name).forward(row, prompt_length=length).logits
+            assert logits == pytest.approx(alone, abs=SAME)
+
+
 # --- which models are trusted with batches
 
 
