@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from statistics import median
 from typing import Any, Final
 
 import streamlit as st
@@ -90,15 +91,13 @@ def _run(t: Catalog, context: Context, run: KvRun) -> None:
 def _headline(t: Catalog, run: KvRun) -> None:
     """Of the steps behind the prompt; of the prompt itself where there is no other."""
     steps = run.decode or run.steps
-    middle = sorted(steps, key=lambda s: s.whole_ms.median / s.cached_ms.median)[len(steps) // 2]
-    cached = sorted(s.cached_ms.median for s in steps)[len(steps) // 2]
-    whole = sorted(s.whole_ms.median for s in steps)[len(steps) // 2]
-    ratio = middle.whole_ms.median / middle.cached_ms.median
+    cached = median(step.cached_ms.median for step in steps)
+    whole = median(step.whole_ms.median for step in steps)
     one, two, three, four = st.columns(4)
     help = t("kv_cache.metric_help")
     one.metric(t("kv_cache.way_cached"), milliseconds(cached), help=help)
     two.metric(t("kv_cache.way_whole"), milliseconds(whole), help=help)
-    three.metric(t("kv_cache.col_ratio"), f"× {ratio:.1f}")
+    three.metric(t("kv_cache.col_ratio"), f"× {whole / cached:.1f}")
     four.metric(t("kv_cache.difference"), tiny(run.difference), help=t("kv_cache.difference_help"))
 
 
