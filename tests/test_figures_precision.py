@@ -102,10 +102,10 @@ def test_one_matrix_by_hand():
     rows = hand_table(found.hand, Grid(4), t)
     assert rows["code q"].tolist() == [0, 2, 2, -7]
     assert rows["≤ s ÷ 2"].tolist() == ["✓"] * 4
-    assert scale_latex(found.hand, Grid(4))[0].endswith(r"\frac{7.000000}{7} = 1.000000")
+    assert scale_latex(found.hand, Grid(4))[1].endswith(r"\frac{7.000000}{7} = 1.000000")
     # A row of zeros has no steps to count.
     zero = look("w", table, Grid(4), row=1)
-    assert len(scale_latex(zero.hand, Grid(4))) == 2
+    assert len(scale_latex(zero.hand, Grid(4))) == 3
     assert hand_table(zero.hand, Grid(4), t)["code q"].tolist() == [0, 0, 0, 0]
     # So many lines would be one grey area.
     assert histogram(look("w", table, Grid(8), row=0), t).data[1].mode == "markers"

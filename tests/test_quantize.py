@@ -19,7 +19,7 @@ from core.lab.quantize import effect, sweep
 from core.lab.quantize_copy import packed, private, relative, set_rounded, would_take
 from core.lab.quantize_look import by_hand, look, matrix, matrix_names, origin, outliers, sits_on
 from core.lab.quantize_recorded import recorded
-from core.lab.quantize_records import BITS, CURVES, PACKINGS, Stored, line, named
+from core.lab.quantize_records import BITS, CURVES, PACKINGS, Stored, line, named, repeats
 from core.lab.quantize_speed import speed
 from core.lab.timing import Spread
 from core.models.load import load
@@ -186,6 +186,21 @@ def test_rounding_to_the_grid_that_is_there_costs_nothing():
     other = last(sweep(engine, [Rounding(Grid(4, "group", 16, symmetric=False))]))
     assert other.points[0].kl > 1e-3
     assert last(origin(engine)).main.grid == setting.grid
+
+
+def test_a_finer_grid_may_hold_all_values_of_a_coarser_one():
+    four = Grid(4, "group", 32, symmetric=False)
+    assert repeats(four, four)
+    assert repeats(four, dataclasses.replace(four, bits=8))  # 255 = 15 · 17
+    assert not repeats(four, dataclasses.replace(four, bits=6))
+    assert not repeats(four, dataclasses.replace(four, group=64))
+    assert not repeats(four, dataclasses.replace(four, symmetric=True))
+    assert repeats(Grid(2), Grid(8))  # -1, 0 and 1 are always there
+    assert not repeats(Grid(4), Grid(8))  # 127 is no multiple of 7
+    table = np.random.default_rng(4).normal(size=(6, 64)).astype(np.float32)
+    for grid, finer in ((four, dataclasses.replace(four, bits=8)), (Grid(2), Grid(8))):
+        values = round_to(table, grid).values
+        assert np.allclose(round_to(values, finer).values, values, atol=1e-6)
 
 
 # ---------------------------------------------------------------- looking closely

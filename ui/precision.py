@@ -17,7 +17,7 @@ from ui.lab import experiment
 from ui.marks import mark
 from ui.precision_effect import effect_part
 from ui.precision_look import look_part
-from ui.precision_model import ORIGIN, Reference, origin_words, reference_of
+from ui.precision_model import ORIGIN, Reference, origin_words, poll, reference_of
 from ui.precision_speed import speed_part
 from ui.precision_sweep import sweep_part
 
@@ -28,6 +28,7 @@ def draw(t: Catalog, context: Context | None) -> None:
     if reference.engine is None and context is not None:
         code = "model_loading" if reference.waiting else "lab_needs_weights"
         st.info(t.fault(Fault(code)))
+        poll(reference)
     parts: tuple[Callable[[], None], ...] = (
         lambda: _origin(t, reference),
         lambda: sweep_part(t, reference),

@@ -22,6 +22,7 @@ from ui.context import Context
 from ui.figures.precision import grid_words
 from ui.i18n import Catalog, plain
 from ui.lab import jobs
+from ui.model_card import POLL
 
 PLAIN: Final = {"displayModeBar": False}
 ORIGIN: Final = "precision_origin"
@@ -86,6 +87,19 @@ def reference_of(context: Context | None) -> Reference:
     except Fault:
         weights = None
     return Reference(base, edit, weights, waiting, recorded(base))
+
+
+def poll(reference: Reference) -> None:
+    """Go on by itself when the reference is loaded: the frame only waits for the model in view."""
+    if not reference.waiting or reference.name == state.place().spec.model:
+        return
+
+    @st.fragment(run_every=POLL)
+    def watch() -> None:
+        if state.store().state(reference.name).status == "ready":
+            st.rerun(scope="app")
+
+    watch()
 
 
 def _engine(context: Context | None, typed: str, base: str) -> Engine | None:

@@ -10,7 +10,7 @@ from core.edits.grid import Grid
 from core.edits.spec import Rounding
 from core.lab.models import local
 from core.lab.quantize_recorded import COMMAND, Recorded
-from core.lab.quantize_records import BITS, Point, Sweep, line
+from core.lab.quantize_records import BITS, Point, Sweep, line, repeats
 from ui.figures.precision import (
     curve_points,
     megabytes,
@@ -40,11 +40,13 @@ def sweep_part(t: Catalog, reference: Reference) -> None:
     st.caption(t("precision.sweep_text"))
     _controls(t)
     setting = setting_here()
-    if reference.grid == setting.grid:
+    if reference.grid is not None and repeats(reference.grid, setting.grid):
+        same = reference.grid == setting.grid
         miracle = t(
-            "precision.miracle",
+            "precision.miracle" if same else "precision.miracle_finer",
             grid=rounding_words(setting, t),
             reference=reference_words(t, reference),
+            bits=reference.grid.bits,
         )
         st.warning(miracle, icon=":material/auto_awesome:")
     if reference.engine is None:

@@ -47,6 +47,17 @@ def at_bits(curve: Grid, bits: int) -> Grid:
     return Grid(bits, curve.span, curve.group, curve.symmetric)
 
 
+def repeats(known: Grid, setting: Grid) -> bool:
+    """Whether every value of weights that sit on ``known`` is also one of ``setting``, so that
+    rounding changes nothing: the same spans, and steps that divide the known ones evenly."""
+    same = (known.span, known.symmetric) == (setting.span, setting.symmetric)
+    if not same or (known.span == "group" and known.group != setting.group):
+        return False
+    sign = 1 if known.symmetric else 0
+    steps, of = 2 ** (known.bits - sign) - 1, 2 ** (setting.bits - sign) - 1
+    return bool(of % steps == 0)
+
+
 def line(curve: Grid, *, head: bool = False, bits: Sequence[int] = BITS) -> tuple[Rounding, ...]:
     """One curve of the sweep: the same grid with fewer and fewer bits."""
     return tuple(Rounding(at_bits(curve, n), head) for n in bits)

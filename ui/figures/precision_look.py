@@ -89,16 +89,19 @@ def scale_latex(hand: Hand, grid: Grid) -> list[str]:
     if grid.symmetric:
         top = 2 ** (grid.bits - 1) - 1
         reach = max(-hand.low, hand.high)
-        scale = rf"s = \frac{{\max|w|}}{{2^{{{grid.bits}-1}}-1}} = \frac{{{reach:.6f}}}{{{top}}}"
+        formula = rf"s = \frac{{\max|w|}}{{2^{{{grid.bits}-1}}-1}}"
+        scale = rf"s = \frac{{{reach:.6f}}}{{{top}}}"
         steps = rf"\frac{{{first:.6f}}}{{{hand.scale:.6f}}}"
         back = rf"\hat w = s \cdot {code} = {float(hand.values[0]):.6f}"
     else:
         top = 2**grid.bits - 1
         ends = rf"{hand.high:.6f} - ({hand.low:.6f})"
-        scale = rf"s = \frac{{\max w - \min w}}{{2^{{{grid.bits}}}-1}} = \frac{{{ends}}}{{{top}}}"
+        formula = rf"s = \frac{{\max w - \min w}}{{2^{{{grid.bits}}}-1}}"
+        scale = rf"s = \frac{{{ends}}}{{{top}}}"
         steps = rf"\frac{{{first:.6f} - ({hand.offset:.6f})}}{{{hand.scale:.6f}}}"
         back = rf"\hat w = \min w + s \cdot {code} = {float(hand.values[0]):.6f}"
-    lines = [rf"{scale} = {hand.scale:.6f}"]
+    # In short lines, for the width of a phone.
+    lines = [formula, rf"{scale} = {hand.scale:.6f}"]
     if hand.scale > 0:
         lines.append(rf"q = \mathrm{{round}}\left({steps}\right) = {code}")
     return [*lines, back]
