@@ -92,7 +92,7 @@ def _asked(t: Catalog, engine: Engine) -> Ask:
             RATES,
             label=t("training.rate"),
             help=t("training.rate_help"),
-            say=lambda rate: f"{rate:g}",
+            say=lambda rate: f"{rate:g}".replace("e-0", "e-"),
         )
     with three:
         buttons(
