@@ -77,7 +77,7 @@ def main() -> int:
     store = parser.parse_args().store
     engine = LocalEngine(load(DEFAULT))
     print(f"load average {os.getloadavg()[0]:.1f}")
-    training, kept, wrong = training_of(engine), None, False
+    training, wrong = training_of(engine), False
     for draft in DRAFTS:
         for settings in (
             Settings(strategy="greedy", max_new=NEW),
@@ -85,13 +85,12 @@ def main() -> int:
         ):
             found = speculation_of(engine, draft, settings)
             wrong |= found.greedy and not found.same_text
-            if found.greedy and draft == KEPT:
-                kept = found
+            if found.greedy and draft == KEPT and store:
+                kept = to_plain(training, found, engine.vocabulary)
+                FILE.write_text(as_text(kept), encoding="utf-8")
     frozen = training.frozen
     wrong |= training.losses[-1] >= training.losses[0]
     wrong |= frozen is None or not frozen.untouched
-    if store and kept is not None:
-        FILE.write_text(as_text(to_plain(training, kept, engine.vocabulary)), encoding="utf-8")
     return int(wrong)
 
 
