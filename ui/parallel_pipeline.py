@@ -49,7 +49,7 @@ def draw_pipeline(context: Context) -> None:
     plan = stages_of(info, stages, values["by"])
     mark(t, "computed", t("parallel.cost_how"))
     chart(t, figures.cost_chart(plan, layer_cost(info), head_cost(info), t), "cost")
-    formula = ", ".join(
+    formula = t("parallel.comma").join(
         t("parallel.bubble_at", n=n, share=percent(ideal_bubble(stages, n))) for n in MICRO_BATCHES
     )
     heads = head_cost(info) / layer_cost(info)

@@ -46,7 +46,9 @@ def test_what_goes_where_is_said_before_anything_starts(lang):
     split = frame_with(at, t("parallel.col_kv"))
     assert split[t("parallel.col_kv")].tolist() == ["0", "0", "1"]
     assert split[t("parallel.col_heads")].tolist() == ["0", "1", "2–3"]
-    assert "1: 50.0 %, 2: 33.3 %, 4: 20.0 %" in said.replace("：", ": ")
+    shares = ((1, "50.0 %"), (2, "33.3 %"), (4, "20.0 %"), (8, "11.1 %"))
+    at_each = [t("parallel.bubble_at", n=n, share=share) for n, share in shares]
+    assert t("parallel.comma").join(at_each) in said
     assert not at.error
 
 

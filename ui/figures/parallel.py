@@ -143,7 +143,7 @@ def split_chart(info: ModelInfo, plan: TensorPlan, t: Catalog) -> go.Figure:
     )
     figure.update_xaxes(constrain="domain")
     figure.update_layout(
-        height=520,
+        height=460,
         barmode="overlay",
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},

@@ -53,7 +53,8 @@ def cost_chart(plan: StagePlan, layer: int, head: int, t: Catalog) -> go.Figure:
 
 
 def _span(first: int, end: int, t: Catalog) -> str:
-    return t("parallel.layers_span", first=first + 1, last=end)
+    one = end == first + 1
+    return str(end) if one else t("parallel.layers_span", first=first + 1, last=end)
 
 
 def gantt(found: Timeline, stages: int, t: Catalog) -> go.Figure:
