@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.utils import logging
 
-from core.edits.spec import join, parse_edit
+from core.edits.spec import join, parse_edit, split
 from core.faults import Fault
 from core.models.catalog import ModelEntry, folder_of, resolve, state_on_disk
 from core.models.device import pick_device, pick_dtype, set_threads
@@ -56,7 +56,8 @@ def _changed(loaded: LoadedModel, entry: ModelEntry) -> LoadedModel:
     from core.edits.apply import apply  # noqa: PLC0415 - only edited models need it
 
     try:
-        name = join(loaded.info.name, entry.edit)
+        # Files of the catalogue go by the name that was asked for, with the edit in it.
+        name = join(split(loaded.info.name)[0], entry.edit)
         return apply(loaded, parse_edit(entry.edit), name=name)
     except (MemoryError, torch.OutOfMemoryError) as error:
         device = str(loaded.model.device)
