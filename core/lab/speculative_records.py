@@ -15,7 +15,7 @@ from core.settings import Settings
 GAMMA: Final = 4
 MOST_DRAFTED: Final = 16
 MOST_NEW: Final = 256
-DRAFT: Final = "#int4:64"
+DRAFT: Final = "#int8"
 """What is done to the copy of the model that drafts, unless another one is named."""
 
 Ending = Literal["replaced", "bonus", "end", "stuck"]

@@ -12,7 +12,7 @@ from core.lab.speculative import expected_tokens
 from core.lab.speculative_records import Drafted, Round, Speculation
 from core.lab.training_stored import Words
 from ui.figures.charts import BLUE, ORANGE
-from ui.figures.training import GREEN, GREY, PINK
+from ui.figures.training import GREEN, GREY, PINK, pattern_of
 from ui.i18n import Catalog, plain
 
 SIGNS: Final = {True: "✓", False: "✗", None: "·"}
@@ -91,7 +91,7 @@ def time_chart(found: Speculation, t: Catalog) -> go.Figure:
             text=[f"{v:,.0f}" if v > 0.06 * most else "" for v in values],
             textposition="inside",
             insidetextanchor="middle",
-            marker={"color": colour, "pattern": {"shape": pattern, "fgopacity": 0.4}},
+            marker={"color": colour, "pattern": pattern_of(pattern)},
             hovertemplate=f"{t(f'training.piece_{name}')}: %{{x:,.1f}} ms<extra></extra>",
         )
     figure.update_layout(barmode="stack")

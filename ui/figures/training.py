@@ -41,6 +41,17 @@ ROWS: Final = 5
 TALLEST: Final = 520
 
 
+def pattern_of(shape: str) -> dict[str, Any]:
+    """A pattern over a solid colour: told apart without the colour, and read on both grounds."""
+    return {
+        "shape": shape,
+        "fillmode": "overlay",
+        "fgcolor": "#ffffff",
+        "fgopacity": 0.55,
+        "size": 7,
+    }
+
+
 def predictions_chart(found: Prediction, words: Words, t: Catalog) -> go.Figure:
     """The likeliest next tokens before and after, one above the other."""
     rows = found.rows(ROWS)[::-1]
@@ -61,7 +72,7 @@ def predictions_chart(found: Prediction, words: Words, t: Catalog) -> go.Figure:
             textposition="outside",
             cliponaxis=False,
             customdata=names,
-            marker={"color": colour, "pattern": {"shape": pattern, "fgopacity": 0.5}},
+            marker={"color": colour, "pattern": pattern_of(pattern)},
             hovertemplate="%{customdata}: %{x:.3%}<extra>" + t(f"training.{when}") + "</extra>",
         )
     figure.update_yaxes(
@@ -146,7 +157,7 @@ def memory_chart(kept: Kept, t: Catalog) -> go.Figure:
             text=[f"{value:,.0f}" if value > 0.04 * kept.training / 1e6 else "" for value in mine],
             textposition="inside",
             insidetextanchor="middle",
-            marker={"color": colour, "pattern": {"shape": pattern, "fgopacity": 0.4}},
+            marker={"color": colour, "pattern": pattern_of(pattern)},
             hovertemplate=f"{t(f'training.{name}')}: %{{x:,.2f}} MB<extra></extra>",
         )
     return _stacked(figure, "MB", t)
@@ -184,7 +195,7 @@ def time_chart(found: Training, t: Catalog) -> go.Figure:
             text=[f"{v:,.0f}" if v > 0.06 * whole else "" for v in value],
             textposition="inside",
             insidetextanchor="middle",
-            marker={"color": colour, "pattern": {"shape": pattern, "fgopacity": 0.4}},
+            marker={"color": colour, "pattern": pattern_of(pattern)},
             hovertemplate=f"{t(f'training.{name}')}: %{{x:,.1f}} ms "
             f"({spread.low:,.1f} … {spread.high:,.1f})<extra></extra>",
         )
@@ -221,7 +232,10 @@ def moved_chart(found: Training, t: Catalog) -> go.Figure:
         )
     figure.update_xaxes(title=t("training.axis_layer"), fixedrange=True, tickformat="d")
     figure.update_yaxes(
-        title=t("training.axis_moved"), tickformat=".2~%", rangemode="tozero", fixedrange=True
+        title={"text": t("training.axis_moved"), "standoff": 12},
+        tickformat=".2~%",
+        rangemode="tozero",
+        fixedrange=True,
     )
     return _dressed(figure, 300)
 
