@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 
 import streamlit as st
 
+from core.engine.protocol import Engine
 from core.faults import Fault
 from core.lab.models import local
 from core.lab.quantize_recorded import COMMAND
@@ -49,11 +50,20 @@ def _origin(t: Catalog, reference: Reference) -> None:
     if recorded is None and known is not None and known.done:
         _counted(t, reference, known)
         return
+    if recorded is not None:
+        _recorded_origin(t, reference, recorded.origin)
     if reference.engine is None:
-        if recorded is not None:
-            _recorded_origin(t, reference, recorded.origin)
         return
-    model = local(reference.engine)
+    if recorded is None:
+        _count(t, reference, reference.engine)
+        return
+    with st.expander(t("precision.origin_run"), icon=":material/grid_on:"):
+        _count(t, reference, reference.engine)
+
+
+def _count(t: Catalog, reference: Reference, engine: Engine) -> None:
+    """Look at every tensor: at once where nothing was recorded."""
+    model = local(engine)
 
     def turns() -> Generator[Origin, None, None]:
         from core.lab.quantize_look import origin  # noqa: PLC0415 - imports torch
@@ -68,10 +78,7 @@ def _origin(t: Catalog, reference: Reference) -> None:
         lambda found: _counted(t, reference, found),
         cost=t("precision.origin_cost"),
         run=t("precision.origin_run"),
-        auto=recorded is None,
-        before=None
-        if recorded is None
-        else lambda: _recorded_origin(t, reference, recorded.origin),
+        auto=reference.found is None,
     )
 
 

@@ -86,20 +86,21 @@ def histogram_table(found: Look, t: Catalog) -> pd.DataFrame:
 def scale_latex(hand: Hand, grid: Grid) -> list[str]:
     """How the scale comes about, and how a weight becomes a code, in numbers."""
     first, code = float(hand.weights[0]), int(hand.codes[0])
+    times = f"({code})" if code < 0 else str(code)
     if grid.symmetric:
         top = 2 ** (grid.bits - 1) - 1
         reach = max(-hand.low, hand.high)
         formula = rf"s = \frac{{\max|w|}}{{2^{{{grid.bits}-1}}-1}}"
         scale = rf"s = \frac{{{reach:.6f}}}{{{top}}}"
         steps = rf"\frac{{{first:.6f}}}{{{hand.scale:.6f}}}"
-        back = rf"\hat w = s \cdot {code} = {float(hand.values[0]):.6f}"
+        back = rf"\hat w = s \cdot {times} = {float(hand.values[0]):.6f}"
     else:
         top = 2**grid.bits - 1
         ends = rf"{hand.high:.6f} - ({hand.low:.6f})"
         formula = rf"s = \frac{{\max w - \min w}}{{2^{{{grid.bits}}}-1}}"
         scale = rf"s = \frac{{{ends}}}{{{top}}}"
         steps = rf"\frac{{{first:.6f} - ({hand.offset:.6f})}}{{{hand.scale:.6f}}}"
-        back = rf"\hat w = \min w + s \cdot {code} = {float(hand.values[0]):.6f}"
+        back = rf"\hat w = \min w + s \cdot {times} = {float(hand.values[0]):.6f}"
     # In short lines, for the width of a phone.
     lines = [formula, rf"{scale} = {hand.scale:.6f}"]
     if hand.scale > 0:
