@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -17,12 +18,17 @@ from core.lab.prune_records import Cut
 
 BINS: Final = 61
 """Odd, so that 0 lies in the middle of one."""
+_NAMES: Final[WeakKeyDictionary[LocalEngine, tuple[str, ...]]] = WeakKeyDictionary()
+"""A page asks again and again, and must not wait for the model each time."""
 
 
 def names_of(engine: LocalEngine) -> tuple[str, ...]:
     """The matrices of all layers, in order. Raises Fault for a model without."""
-    with engine.borrowed() as model:
-        return tuple(name for name, _ in matrices_in(model))
+    found = _NAMES.get(engine)
+    if found is None:
+        with engine.borrowed() as model:
+            found = _NAMES[engine] = tuple(name for name, _ in matrices_in(model))
+    return found
 
 
 def cut(engine: LocalEngine, name: str, zeros: Zeros) -> Generator[Cut, None, None]:
