@@ -47,7 +47,7 @@ def pattern_of(shape: str) -> dict[str, Any]:
         "shape": shape,
         "fillmode": "overlay",
         "fgcolor": "#ffffff",
-        "fgopacity": 0.55,
+        "fgopacity": 0.35,
         "size": 7,
     }
 

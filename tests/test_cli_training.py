@@ -1,0 +1,88 @@
+"""`lab training` and `lab speculative`: records for machines, lines for people, sentences."""
+
+import json
+
+import pytest
+
+from core.cli.main import main
+from core.decode.generate import generate
+from core.settings import Settings
+
+TRAIN = ["lab", "training", "the thing is", "--model", "tiny", "--steps", "2", "--rate", "1e-3"]
+DRAFT = ["lab", "speculative", "the thing", "--model", "tiny", "--draft", "#bits:4:group:32"]
+
+
+def asked(capsys, *words: str) -> dict:
+    assert main([*words, "--json", "-"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_training_as_json(capsys):
+    found = asked(capsys, *TRAIN, "--other", "a thing")
+    assert found["complete"]
+    assert len(found["losses"]) == 3
+    assert found["losses"] == sorted(found["losses"], reverse=True)
+    memory = found["memory"]
+    assert memory["inference"]["moving_weights"] == 0
+    assert memory["training"]["moving_weights"] == 36_384
+    assert memory["training"]["gradients"] == 4 * 36_384
+    parts = ("weights", "gradients", "optimizer_states", "activations")
+    assert memory["training"]["bytes"] == sum(memory["training"][part] for part in parts)
+    assert found["frozen"]["untouched"]
+    assert found["frozen"]["sum_before"] == found["frozen"]["sum_after"]
+    assert [each["name"] for each in found["forgotten"]] == ["prose", "facts", "code", "chinese"]
+    assert set(found["times"]) == {"inference", "forward", "backward", "update", "step"}
+    assert len(found["prompt"]["before"]["next"]) == 10
+
+
+def test_training_in_lines(capsys):
+    assert main(TRAIN) == 0
+    said = capsys.readouterr().out
+    assert "moving weights                   0          36,384" in said
+    assert "served model bit-equal" in said
+    assert "copy gone" in said
+
+
+def test_drafting_as_json(capsys, tiny):
+    found = asked(capsys, *DRAFT, "--max-new", "12", "--gamma", "3")
+    prompt = tiny.vocabulary.read("the thing").ids
+    settings = Settings(strategy="greedy", max_new=12)
+    assert found["ids"] == [step.choice.id for step in generate(tiny, prompt, settings)]
+    assert found["same_text"]
+    assert found["draft"] == "tiny#bits:4:group:32"
+    judged = [t for r in found["rounds"] for t in r["drafted"] if t["kept"] is not None]
+    assert found["judged"] == len(judged)
+    assert found["accepted"] == sum(t["kept"] for t in judged)
+    alpha = found["acceptance"]
+    assert found["expected_tokens_per_pass"] == pytest.approx((1 - alpha**4) / (1 - alpha))
+    assert set(found["ms"]) == {"plain_pass", "draft_pass", "check_pass", "round"}
+
+
+def test_drafting_in_lines(capsys):
+    assert main([*DRAFT, "--max-new", "6", "--strategy", "sample", "--top-k", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "✓ kept" in said
+    assert "tokens a pass, by the formula" in said
+    assert "times as fast" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["lab", "training", "a", "--model", "tiny"], "single token"),
+        ([*TRAIN, "--rate", "1"], "must be"),
+        ([*TRAIN, "--rate", "x"], "rate"),
+        ([*TRAIN, "--optimizer", "x"], "adamw, sgd"),
+        ([*TRAIN, "--model", "toy"], "table of probabilities"),
+        ([*TRAIN, "--edit", "int8"], "cannot be trained"),
+        ([*DRAFT, "--gamma", "0"], "gamma"),
+        ([*DRAFT, "--draft", "nothing"], "nothing"),
+        ([*DRAFT, "--draft", "#nothing"], "nothing"),
+        ([*DRAFT, "--top-k", "0"], "top-k"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(capsys, words, said):
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error
