@@ -8,6 +8,7 @@ missing, or computes something else on this machine, the weights are unpacked an
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cache
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ DTYPE: Final = torch.bfloat16
 """Of the activations, and of what is not packed."""
 
 
-class Packed(nn.Module):
+class Packed(nn.Module, ABC):
     """A linear layer whose weights are kept as codes. To readers it looks like ``nn.Linear``."""
 
     bias: Tensor | None
@@ -42,13 +43,13 @@ class Packed(nn.Module):
         self.bias = None if bias is None else nn.Parameter(bias.to(DTYPE), requires_grad=False)
 
     @property
+    @abstractmethod
     def weight(self) -> Tensor:
         """The weights that the codes stand for, [out, in], bf16. Made anew each time."""
-        raise NotImplementedError
 
+    @abstractmethod
     def multiply(self, x: Tensor) -> Tensor:
         """x·Wᵀ for x [row, in] in bf16, as bf16."""
-        raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
         flat = x.reshape(-1, self.in_features).to(DTYPE)

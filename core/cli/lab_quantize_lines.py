@@ -1,0 +1,63 @@
+"""``lab quantize`` on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def lines(record: dict[str, Any]) -> Iterator[str]:
+    """The same in plain lines."""
+    origin = record["origin"]
+    for one in origin["on_grids"]:
+        yield (
+            f"{one['tensors']} of {origin['tensors']} tensors already sit on the grid "
+            f"{one['grid']}: this reference is rounded itself"
+        )
+    if "setting" in record:
+        yield from _setting_lines(record["setting"])
+    if "sweep" in record:
+        yield from _sweep_lines(record["sweep"])
+    if "speed" in record:
+        yield from _speed_lines(record["speed"])
+
+
+def _setting_lines(found: dict[str, Any]) -> Iterator[str]:
+    what = "really stored" if found["really_stored"] else "rounded"
+    yield f"{found['edit']} ({what})"
+    quality = found["quality"]
+    if quality:
+        yield (
+            f"KL {quality['kl']:.4g} nats, same first choice {quality['top1']:.1%}, perplexity "
+            f"{found['perplexity_before']:.4g} → {quality['perplexity']:.4g} "
+            f"({quality['positions']} positions)"
+        )
+        sizes = (found["bytes_before"] / 1e6, quality["bytes"] / 1e6)
+        yield f"{sizes[0]:.4g} MB → {sizes[1]:.4g} MB"
+    for one in found["next_tokens"]:
+        yield f"  {one['token']:<16} {one['before']:8.2%} → {one['after']:8.2%}"
+    yield f"before: {found['text_before']!r}"
+    yield f"after:  {found['text_after']!r}"
+
+
+def _sweep_lines(found: dict[str, Any]) -> Iterator[str]:
+    yield f"{'edit':<28} {'KL':>9} {'same':>7} {'perplexity':>11} {'MB':>8}"
+    yield f"{'(as loaded)':<28} {0:>9} {1:>7.0%} {found['perplexity_before']:>11.4g}"
+    for one in found["points"]:
+        yield (
+            f"{one['edit']:<28} {one['kl']:>9.4g} {one['top1']:>7.1%} "
+            f"{one['perplexity']:>11.4g} {one['bytes'] / 1e6:>8.4g}"
+        )
+
+
+def _speed_lines(found: dict[str, Any]) -> Iterator[str]:
+    yield f"{'stored as':<16} {'MB':>8} {'step':>9} {'ratio':>6} {'prefill':>9} {'ratio':>6}"
+    for one in found["rows"]:
+        ratios = (one["step_ratio"] or 0.0, one["prefill_ratio"] or 0.0)
+        yield (
+            f"{one['edit'] or '(as loaded)':<16} {one['bytes'] / 1e6:>8.4g} "
+            f"{one['step_ms']['median']:>6.1f} ms {ratios[0]:>6.2f} "
+            f"{one['prefill_ms']['median']:>6.0f} ms {ratios[1]:>6.2f}"
+        )
+    if found["not_installed"]:
+        yield f"not installed (pip install bitsandbytes): {', '.join(found['not_installed'])}"
