@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from core.engine import batch as module
+from core.engine.history import ENTRY, Histories
 from core.engine.stack import Stack, can_stack
 from tests.test_batch import PROMPT, SAME, asked, fresh, passes, reference, same, walk
 
@@ -175,6 +176,67 @@ def test_texts_of_different_lengths_change_places_and_part(name):
         for row, logits, length in zip(rows, found, lengths, strict=True):
             alone = reference(name).forward(row, prompt_length=length).logits
             assert logits == pytest.approx(alone, abs=SAME)
+
+
+# --- histories
+
+
+def test_a_question_is_its_name_and_the_length_of_its_prompt():
+    histories, rows = Histories(10**6), ((1, 2), (1, 3))
+    short, long = (histories.place("q", length, rows) for length in (1, 2))
+    assert (short.way, long.way) == ("fan", "prompts")
+    assert [batch.prompt_length for batch in (short, long)] == [1, 2]
+    assert histories.place("q", 1, rows) is short
+
+
+def test_a_long_question_weighs_more_and_is_forgotten_whole():
+    histories, rows = Histories(20 * ENTRY), ((1, 2), (1, 3))
+    for step in range(12):
+        histories.place("q", 1, rows)
+        rows = tuple((*row, step) for row in rows)
+        assert histories.used >= (step + 1) * ENTRY
+    for step in range(12):
+        rows = tuple((*row, step) for row in rows)
+        histories.place("q", 1, rows)
+    assert histories.used <= 20 * ENTRY
+
+
+def test_of_two_batches_that_it_could_continue_the_older_one_counts():
+    histories = Histories(10**6)
+    place = lambda *rows: histories.place("q", None, rows)  # noqa: E731
+    first = place((1, 2), (5,))
+    older = place((1, 2, 3), (5, 6))
+    newer = place((5, 6), (1, 2, 3))
+    assert newer is not older
+    assert older.before is newer.before is first
+    found = place((1, 2, 3, 4), (5, 6, 7))
+    assert found.before is older
+    assert found.parents.tolist() == [0, 1]
+
+
+def test_padding_stays_as_wide_as_the_longest_text_was():
+    histories = Histories(10**6)
+    place = lambda *rows: histories.place("q", 1, rows)  # noqa: E731
+    first = place((1, 2), (5,), (1, 2, 3, 4))
+    assert (first.way, first.padded, first.longest, first.cells) == ("gather", True, 4, 12)
+    second = place((1, 2, 3), (5, 6))  # the longest one is gone, its column is not
+    assert (second.way, second.padded, second.longest, second.cells) == ("next", True, 5, 12)
+    third = place(*((1, 2, 3, n) for n in range(4)))
+    assert (third.longest, third.cells) == (6, 24)
+    even = histories.place("even", 1, ((1, 2), (1, 3)))
+    assert (even.padded, even.cells) == (False, 0)
+
+
+def test_how_a_batch_is_read():
+    histories = Histories(10**6)
+    way = lambda run, *rows: histories.place(run, 1, rows).way  # noqa: E731
+    assert way("a", (1, 2), (3, 2)) == "gather"  # of one length, but not of one prompt
+    assert way("b", (1, 2), (1, 2, 3)) == "gather"
+    assert way("c", (1, 2)) == way("c", (1, 2, 3)) == "single"
+    assert way("c", (1, 2, 3, 4), (1, 2, 3, 5)) == "fan"
+    assert way("d", (1,), (2,)) == "prompts"
+    assert way("d", (1, 2), (2, 3)) == "gather"
+    assert way("d", (1, 2, 4)) == "next"
 
 
 # --- which models are trusted with batches
