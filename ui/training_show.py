@@ -9,6 +9,7 @@ import streamlit as st
 from core.lab.training_records import Frozen, Kept, Prediction, Training
 from core.lab.training_stored import Words
 from ui.figures import training as figures
+from ui.figures import training_tables as tables
 from ui.figures.kv_sizes import in_bytes
 from ui.i18n import Catalog, plain
 from ui.marks import mark
@@ -97,7 +98,7 @@ def _prediction(t: Catalog, name: str, found: Prediction, words: Words) -> None:
     st.markdown("  \n".join(lines))
     if found.kl is not None:
         st.caption(t("training.prediction_kl", kl=f"{found.kl:.3f}"))
-    table(t, figures.predictions_table(found, words, t), f"training_{name}")
+    table(t, tables.predictions_table(found, words, t), f"training_{name}")
 
 
 def _losses(t: Catalog, found: Training, words: Words) -> None:
@@ -114,7 +115,7 @@ def _losses(t: Catalog, found: Training, words: Words) -> None:
     )
     figure = figures.loss_chart(found, words, t)
     st.plotly_chart(figure, key="training_loss_chart", config=PLAIN, alt=t("training.loss_alt"))
-    table(t, figures.loss_table(found, words, t), "training_loss")
+    table(t, tables.loss_table(found, words, t), "training_loss")
 
 
 def _bytes_and_times(t: Catalog, found: Training) -> None:
@@ -131,7 +132,7 @@ def _bytes_and_times(t: Catalog, found: Training) -> None:
             st.plotly_chart(
                 figure, key="training_time_chart", config=PLAIN, alt=t("training.time_alt")
             )
-            table(t, figures.time_table(found, t), "training_time")
+            table(t, tables.time_table(found, t), "training_time")
 
 
 def _memory(t: Catalog, kept: Kept) -> None:
@@ -147,9 +148,9 @@ def _memory(t: Catalog, kept: Kept) -> None:
     figure = figures.memory_chart(kept, t)
     st.plotly_chart(figure, key="training_memory_chart", config=PLAIN, alt=t("training.memory_alt"))
     with st.expander(t("lab.as_table"), icon=":material/table:", key="training_memory_table"):
-        dataframe(figures.memory_table(kept, t), "training_memory")
+        dataframe(tables.memory_table(kept, t), "training_memory")
         st.caption(t("training.places_text"))
-        dataframe(figures.places_table(kept, t), "training_places")
+        dataframe(tables.places_table(kept, t), "training_places")
 
 
 def _changed(t: Catalog, found: Training) -> None:
@@ -157,7 +158,7 @@ def _changed(t: Catalog, found: Training) -> None:
     with left:
         st.markdown(f"##### {t('training.forgotten_title')}")
         st.caption(t("training.forgotten_text"))
-        dataframe(figures.forgotten_table(found, t), "training_forgotten")
+        dataframe(tables.forgotten_table(found, t), "training_forgotten")
     with right:
         if found.moved:
             st.markdown(f"##### {t('training.moved_title')}")
@@ -167,9 +168,9 @@ def _changed(t: Catalog, found: Training) -> None:
                 figure, key="training_moved_chart", config=PLAIN, alt=t("training.moved_alt")
             )
             with st.expander(t("lab.as_table"), icon=":material/table:", key="training_moved_t"):
-                dataframe(figures.moved_table(found, t), "training_moved")
+                dataframe(tables.moved_table(found, t), "training_moved")
                 st.caption(t("training.tensors_text"))
-                dataframe(figures.tensors_table(found, t), "training_tensors")
+                dataframe(tables.tensors_table(found, t), "training_tensors")
 
 
 def _frozen(t: Catalog, found: Frozen) -> None:
