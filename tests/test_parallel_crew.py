@@ -68,7 +68,9 @@ def test_a_rank_that_hangs_is_not_waited_for():
 def test_workers_that_nobody_speaks_to_are_ended(monkeypatch):
     monkeypatch.setattr(crew_module, "IDLE", 0.2)
     with Crew([SPEC, SPEC]) as crew:
-        turns, pids = started(crew)
+        turns = crew.attend(crew.begin())
+        assert next(turns) == "start"
+        pids = crew.pids
         # The page was left: the generator stands still.
         assert gone(pids)
         with pytest.raises(Fault) as caught:

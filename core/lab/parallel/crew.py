@@ -30,7 +30,7 @@ from core.lab.parallel.records import Phase
 
 PATIENCE: Final = 120.0
 """Seconds for one answer."""
-LIMIT: Final = 300.0
+LIMIT: Final = 600.0
 """Seconds for a whole experiment; the workers end by themselves then."""
 IDLE: Final = 30.0
 """Seconds after which workers that nobody speaks to are ended: the page was left."""
@@ -61,7 +61,7 @@ class Crew:
         self._workers: list[subprocess.Popen[str]] = []
         self._answers: queue.SimpleQueue[tuple[int, Answer | None]] = queue.SimpleQueue()
         self._folder = tempfile.TemporaryDirectory(prefix="token-by-token-")
-        self._spoken = time.monotonic()
+        self._left: float | None = None
         self._over: Fault | None = None
         self._has_turn = False
         self._closing = threading.Lock()
@@ -91,7 +91,6 @@ class Crew:
                 "limit": self._limit, "patience": self._patience, "out": str(self.folder),
                 "meeting": str(self.folder / "meeting"), **spec,
             })  # fmt: skip
-        self._spoken = time.monotonic()
         threading.Thread(target=self._keep_watch, name="crew", daemon=True).start()
         for _ in self._wait(range(ranks)):
             yield "start"
@@ -122,6 +121,16 @@ class Crew:
                 self._answers.put((rank, json.loads(line)))
         self._answers.put((rank, None))
 
+    def attend(self, turns: Generator[R, None, None]) -> Generator[R, None, None]:
+        """``turns``, which speak to this crew, while somebody goes on with them.
+
+        Where nobody does for ``IDLE`` seconds, the workers are ended: the page was left.
+        """
+        for record in turns:
+            self._left = time.monotonic()
+            yield record
+            self._left = None
+
     def ask(self, do: str, *, only: int | None = None, **rest: Any) -> Generator[
         None, None, list[Answer]
     ]:  # fmt: skip
@@ -151,7 +160,6 @@ class Crew:
         missing, found = set(wanted), dict[int, Answer]()
         until = time.monotonic() + self._patience
         while missing:
-            self._spoken = time.monotonic()
             if self._over is not None:
                 raise self._over
             try:
@@ -202,7 +210,8 @@ class Crew:
         began = time.monotonic()
         while self._workers:
             now = time.monotonic()
-            if now - self._spoken > IDLE:
+            left = self._left
+            if left is not None and now - left > IDLE:
                 self._over = Fault("ranks_left", seconds=f"{IDLE:g}")
             elif now - began > self._limit:
                 self._over = Fault("ranks_too_slow", seconds=f"{self._limit:g}")

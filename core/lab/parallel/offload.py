@@ -47,9 +47,15 @@ def offload_turns(
         spec = {"task": "whole", "folder": str(folder), "dtype": engine.info.dtype,
                 "threads": cores()}  # fmt: skip
         with Crew([spec, spec]) as crew:
-            for phase in crew.begin():
-                yield replace(now, phase=phase, progress=0.05)
-            yield from _measured(crew, ids, replace(now, phase="load", progress=0.2), engine)
+            yield from crew.attend(_with(crew, ids, now, engine))
+
+
+def _with(
+    crew: Crew, ids: Sequence[int], now: OffloadRun, engine: Engine
+) -> Generator[OffloadRun, None, None]:
+    for phase in crew.begin():
+        yield replace(now, phase=phase, progress=0.05)
+    yield from _measured(crew, ids, replace(now, phase="load", progress=0.2), engine)
 
 
 def _measured(

@@ -70,12 +70,18 @@ def pipeline_turns(  # noqa: PLR0917
             for span in plan.layers
         ]
         with Crew(specs) as crew:
-            for phase in crew.begin():
-                yield replace(now, phase=phase, progress=0.05)
-            now = replace(now, phase="load", progress=0.25)
-            answers = yield from while_asking(crew.ask("load"), now)
-            now = replace(now, phase="measure", weights=tuple(a["weights"] for a in answers))
-            yield from _measured(crew, Dense(held), rows, now, tuple(micro_batches))
+            yield from crew.attend(_with(crew, Dense(held), rows, now, tuple(micro_batches)))
+
+
+def _with(
+    crew: Crew, dense: Any, rows: list[list[int]], now: PipelineRun, counts: tuple[int, ...]
+) -> Generator[PipelineRun, None, None]:
+    for phase in crew.begin():
+        yield replace(now, phase=phase, progress=0.05)
+    now = replace(now, phase="load", progress=0.25)
+    answers = yield from while_asking(crew.ask("load"), now)
+    now = replace(now, phase="measure", weights=tuple(a["weights"] for a in answers))
+    yield from _measured(crew, dense, rows, now, counts)
 
 
 def texts_of(engine: Engine, ids: Sequence[int]) -> tuple[list[list[int]], int]:

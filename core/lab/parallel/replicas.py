@@ -45,12 +45,18 @@ def replica_turns(
     with checkpoint(held, model) as folder:
         spec = {"task": "whole", "folder": str(folder), "dtype": form}
         with Crew([spec] * max(REPLICAS)) as crew:
-            for phase in crew.begin():
-                yield replace(now, phase=phase, progress=0.05)
-            now = replace(now, phase="load", progress=0.2)
-            answers = yield from while_asking(crew.ask("load"), now)
-            now = replace(now, phase="measure", weights=answers[0]["weights"])
-            yield from _measured(crew, list(ids[:context]), now, engine)
+            yield from crew.attend(_with(crew, list(ids[:context]), now, engine))
+
+
+def _with(
+    crew: Crew, ids: list[int], now: ReplicaRun, engine: Engine
+) -> Generator[ReplicaRun, None, None]:
+    for phase in crew.begin():
+        yield replace(now, phase=phase, progress=0.05)
+    now = replace(now, phase="load", progress=0.2)
+    answers = yield from while_asking(crew.ask("load"), now)
+    now = replace(now, phase="measure", weights=answers[0]["weights"])
+    yield from _measured(crew, ids, now, engine)
 
 
 def _measured(

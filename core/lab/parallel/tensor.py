@@ -50,10 +50,16 @@ def tensor_turns(
     with checkpoint(held, model) as folder:
         specs = [_spec(folder, plan, engine)] * ranks
         with Crew(specs) as crew:
-            for phase in crew.begin():
-                yield replace(now, phase=phase, progress=0.05)
-            now = yield from _loaded(crew, replace(now, phase="load", progress=0.25))
-            yield from _measured(crew, Dense(held), ids, now, engine)
+            yield from crew.attend(_with(crew, Dense(held), ids, now, engine))
+
+
+def _with(
+    crew: Crew, dense: Any, ids: Sequence[int], now: TensorRun, engine: Engine
+) -> Generator[TensorRun, None, None]:
+    for phase in crew.begin():
+        yield replace(now, phase=phase, progress=0.05)
+    now = yield from _loaded(crew, replace(now, phase="load", progress=0.25))
+    yield from _measured(crew, dense, ids, now, engine)
 
 
 def _spec(folder: Path, plan: TensorPlan, engine: Engine) -> dict[str, Any]:
