@@ -125,7 +125,7 @@ def _together(bench: Bench, heads: Together, layers: Together | None) -> None:
             )
             table(t, together_table(found, t), f"prune_together_{found.kind}")
     if heads.sums:
-        last = heads.sums[min(2, len(heads.sums) - 1)]
+        last = heads.sums[-1]
         st.markdown(
             t(
                 "pruning.together_said",
