@@ -236,3 +236,13 @@ def test_bitsandbytes_is_asked_for_in_a_sentence(monkeypatch):
     with pytest.raises(Fault) as caught:
         apply(tiny_of("llama"), parse_edit("nf4"), name="x")
     assert caught.value.code == "no_bitsandbytes"
+
+
+def test_the_last_position_reaches_the_head_by_itself():
+    """With the strides of a whole text, torch takes twenty times as long."""
+    model = apply(tiny_of("llama"), parse_edit("bf16"), name="x").model
+    seen = []
+    model.lm_head.register_forward_pre_hook(lambda _, args: seen.append(args[0].stride()))
+    with torch.inference_mode():
+        model(torch.arange(9)[None], use_cache=False, logits_to_keep=1)
+    assert seen == [(32, 32, 1)]

@@ -138,13 +138,14 @@ def origin_words(t: Catalog, reference: Reference, origin: Origin) -> str:
         )
         for one in origin.grids[:3]
     ]
-    if not sentences:
-        entry = CATALOGUE.get(reference.name_only)
-        bits = entry.source_bits if entry is not None else None
-        key = "precision.origin_file" if bits else "precision.origin_none"
-        return t(key, bits=bits or "", all=origin.tensors)
+    entry = CATALOGUE.get(reference.name_only)
+    bits = entry.source_bits if entry is not None else None
     if origin.main is not None:
         sentences.append(t("precision.origin_warning", bits=origin.main.grid.bits))
+    elif bits:
+        sentences.append(t("precision.origin_file", bits=bits))
+    elif not sentences:
+        sentences.append(t("precision.origin_none", all=origin.tensors))
     return t("generate.sentence_join").join(sentences)
 
 

@@ -194,7 +194,7 @@ class Origin:
     """Whether the loaded weights were rounded before they came."""
 
     grids: tuple[OnGrid, ...]
-    """The grid of most tensors first."""
+    """That of most tensors first."""
     tensors: int
     weights: int
     progress: float
@@ -202,9 +202,10 @@ class Origin:
 
     @property
     def main(self) -> OnGrid | None:
-        """The grid on which at least half of all weights sit."""
+        """The grid on which at least half of all tensors sit: a large table of embeddings alone
+        says little about the layers."""
         first = self.grids[0] if self.grids else None
-        return first if first and 2 * first.weights >= self.weights else None
+        return first if first and 2 * first.tensors >= self.tensors else None
 
 
 @dataclass(frozen=True, eq=False)
