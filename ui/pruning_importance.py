@@ -16,6 +16,7 @@ from core.lab.texts import NAMES
 from ui.figures.pruning_importance import (
     importance_map,
     importance_table,
+    nats,
     together_chart,
     together_table,
 )
@@ -130,8 +131,8 @@ def _together(bench: Bench, heads: Together, layers: Together | None) -> None:
             t(
                 "pruning.together_said",
                 n=last.count,
-                single=f"{last.single:+.3f}",
-                joint=f"{last.joint:+.3f}",
+                single=nats(last.single),
+                joint=nats(last.joint),
             )
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.lab.prune_records import Removals
+from ui.figures.pruning_importance import nats
 from ui.figures.pruning_removal import removals_chart, removals_table
 from ui.figures.pruning_words import megabytes
 from ui.lab import experiment
@@ -80,7 +81,7 @@ def _layer(known: Any, number: object) -> str:
         return str(number)
     if known is None or number >= len(known.layers):
         return str(number + 1)
-    return f"{number + 1} ({known.layers[number]:+.2f})"
+    return f"{number + 1} ({nats(round(known.layers[number], 2))})"
 
 
 def _size(bench: Bench, info: Any) -> None:

@@ -18,6 +18,8 @@ from core.lab.prune_records import Cut
 
 BINS: Final = 61
 """Odd, so that 0 lies in the middle of one."""
+REACH: Final = 0.998
+"""The share of the weights that lie within the bins."""
 _NAMES: Final[WeakKeyDictionary[LocalEngine, tuple[str, ...]]] = WeakKeyDictionary()
 """A page asks again and again, and must not wait for the model each time."""
 
@@ -46,11 +48,13 @@ def cut(engine: LocalEngine, name: str, zeros: Zeros) -> Generator[Cut, None, No
     with torch.inference_mode():
         keep = keep_mask(weight, zeros, norms=norms, seed=place)
     values, stays = weight.cpu().numpy().ravel(), keep.cpu().numpy().ravel()
-    reach = float(np.abs(values).max()) or 1.0
-    edges = np.linspace(-reach, reach, BINS + 1)
-    kept, _ = np.histogram(values[stays], edges)
-    dropped, _ = np.histogram(values[~stays], edges)
     sizes = np.abs(values)
+    # A few outliers would leave no room for all the others: they are counted at the ends.
+    reach = float(np.quantile(sizes, REACH)) or 1.0
+    edges = np.linspace(-reach, reach, BINS + 1)
+    drawn = np.clip(values, -reach, reach)
+    kept, _ = np.histogram(drawn[stays], edges)
+    dropped, _ = np.histogram(drawn[~stays], edges)
     yield Cut(
         name=name,
         rows=weight.shape[0],

@@ -134,7 +134,7 @@ class Cut:
     rows: int
     columns: int
     edges: Float[np.ndarray, " edge"]
-    """Of the bins, over the weights' values."""
+    """Of the bins, over the weights' values; larger ones are counted in the outermost bins."""
     kept: Int[np.ndarray, " bin"]
     dropped: Int[np.ndarray, " bin"]
     limit: float | None

@@ -23,7 +23,8 @@ def bent(values: Any) -> Any:
     return np.sign(found) * np.sqrt(np.abs(found))
 
 
-def _nats(x: float) -> str:
+def nats(x: float) -> str:
+    """An effect with its sign; … where it is not measured."""
     if math.isnan(x):
         return "…"
     return f"{'+' if x > 0 else '−' if x < 0 else ''}{abs(x):.3g}"
@@ -43,7 +44,7 @@ def importance_map(found: Importance, t: Catalog) -> go.Figure:
         x=bent(found.layers),
         orientation="h",
         marker={"color": [ORANGE if value > 0 else BLUE for value in found.layers]},
-        customdata=[_nats(value) for value in found.layers],
+        customdata=[nats(value) for value in found.layers],
         hovertemplate=t("pruning.map_layer", layer="%{y}", nats="%{customdata}")
         + "<extra></extra>",
         showlegend=False,
@@ -85,13 +86,13 @@ def _cells(figure: go.Figure, found: Importance, rows: list[int], heads: int, t:
         zmin=low,
         zmax=high,
         colorscale="Cividis",
-        customdata=[[_nats(value) for value in row] for row in found.heads],
+        customdata=[[nats(value) for value in row] for row in found.heads],
         hovertemplate=t("pruning.map_head", layer="%{y}", head="%{x}", nats="%{customdata}")
         + "<extra></extra>",
         colorbar={
             "orientation": "h", "y": 1.0, "yanchor": "bottom", "thickness": 12, "len": 0.7,
             "x": 1.0, "xanchor": "right",
-            "tickvals": bent(inside).tolist(), "ticktext": [_nats(x) for x in inside],
+            "tickvals": bent(inside).tolist(), "ticktext": [nats(x) for x in inside],
             "title": {"text": t("pruning.axis_nats"), "side": "top"},
         },
     )  # fmt: skip

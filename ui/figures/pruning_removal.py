@@ -80,12 +80,11 @@ def removals_chart(found: Removals, t: Catalog) -> go.Figure:
         figure.update_xaxes(col=place, title=t(f"pruning.{key}"), fixedrange=True)
     for place in (1, 2):
         figure.update_xaxes(
-            col=place, range=[0, 1.5], tickvals=[0, 0.5, 1], ticktext=["0", "50%", "100%"]
+            col=place, range=[0, 1.3], tickvals=[0, 0.5, 1], ticktext=["0", "50%", "100%"]
         )
-        figure.add_vline(x=1, line={"color": "#8a8a8a", "width": 1.5, "dash": "dot"}, col=place)
     figure.update_xaxes(
         col=3, range=[low - 0.05, math.log10(CEILING) + 0.9],
-        tickvals=[1, 3, 5], ticktext=["10", "1k", "100k"],
+        tickvals=[1, 2, 3, 4, 5], ticktext=["10", "100", "1k", "", "100k"],
     )  # fmt: skip
     figure.update_yaxes(fixedrange=True, range=[len(rows) - 0.4, -0.6])
     figure.update_yaxes(
