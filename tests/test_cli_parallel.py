@@ -39,7 +39,9 @@ def test_smollm2_in_two_stages(as_json, default_model):
 
 
 def test_a_table_for_people(cli):
-    code, out, err = cli("lab", "offload", "--model", "tiny", "--share", "0.5", "the")
+    # An edited model is split as it is.
+    edited = ("--model", "tiny", "--edit", "neurons:0.25")
+    code, out, err = cli("lab", "offload", *edited, "--share", "0.5", "the")
     assert (code, err) == (0, "")
     assert "in memory" in out
     assert "largest difference of the logits: 0" in out
@@ -65,6 +67,14 @@ def test_what_cannot_be_done_is_one_sentence(cli, typed, said):
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_packed_weights_cannot_be_split(cli):
+    edited = ("--model", "tiny", "--edit", "int8")
+    for experiment in ("tensor-parallel", "pipeline"):
+        code, _, err = cli("lab", experiment, "--ranks", "2", *edited, "a")
+        assert code == 2
+        assert "packed integers" in err
 
 
 def test_a_table_of_probabilities_cannot_be_split(cli):

@@ -13,6 +13,7 @@ from core.lab.parallel.deal import (
     most_ranks,
     plan_of,
 )
+from core.lab.parallel.room import check_room, weights_of
 from core.lab.parallel.stages import (
     Bar,
     bubble,
@@ -106,11 +107,16 @@ def test_smollm2_on_three_ranks():
 
 
 def test_weights_of_a_rank_by_counting():
-    from ui.figures.parallel_tables import weights_of
-
     norms = (2 * 30 + 1) * 576 * 4
     # What a real rank was measured to hold: 179,447,040 bytes, norms included.
     assert weights_of(info(), plan_of(info(), 3)) == (179_447_040 - norms,) * 3
+
+
+def test_what_does_not_fit_is_not_started():
+    check_room(0, 1)
+    fault = _refused(lambda: check_room(10**15, 3))
+    assert fault.code == "ranks_no_room"
+    assert fault.params["needed"] == "1,000,000.9"
 
 
 @pytest.mark.parametrize("ranks", [-1, 0, 1, 99])

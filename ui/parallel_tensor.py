@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.lab.parallel.deal import WANTED, TensorPlan, Wanted, even_ranks, most_ranks, plan_of
 from core.lab.parallel.records import PARTS, TensorRun
+from core.lab.parallel.room import PROCESS, weights_of
 from core.lab.parallel.tensor import KEPT, tensor_turns
 from ui import state
 from ui.context import Context
@@ -67,7 +68,7 @@ def _bytes_before(context: Context, plan: TensorPlan) -> None:
 
 def _run(context: Context, plan: TensorPlan, wanted: Wanted, before: Callable[[], None]) -> None:
     t, engine, ids = context.t, context.engine, ids_of(context)
-    held = size(max(tables.weights_of(engine.info, plan)))
+    held = size(max(weights_of(engine.info, plan)))
 
     def turns() -> Generator[TensorRun, None, None]:
         return tensor_turns(engine, context.spec.model, ids, plan.ranks, wanted)
@@ -75,7 +76,7 @@ def _run(context: Context, plan: TensorPlan, wanted: Wanted, before: Callable[[]
     key = (state.number(engine), ids, plan.ranks, wanted)
     cost = t(
         "parallel.cost_tensor",
-        n=plan.ranks, held=held, own=size(tables.PROCESS),
+        n=plan.ranks, held=held, own=size(PROCESS),
     )  # fmt: skip
     label = t("parallel.start_n", n=plan.ranks)
     experiment(

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import pandas as pd
 
 from core.lab.parallel.deal import TensorPlan, even_ranks, most_ranks
 from core.lab.parallel.records import OffloadRun, PipelineRun, ReplicaRun, TensorRun, Traffic
+from core.lab.parallel.room import weights_of
 from core.lab.parallel.stages import StagePlan, head_cost, layer_cost
 from core.model_info import ModelInfo
 from ui.figures.parallel_stages import where_text
 from ui.figures.parallel_sums import strongest
 from ui.i18n import Catalog
-
-PROCESS: Final = 300_000_000
-"""About what Python and torch take in each process."""
 
 
 def advice(info: ModelInfo, plan: TensorPlan, t: Catalog) -> str:
@@ -31,21 +27,6 @@ def advice(info: ModelInfo, plan: TensorPlan, t: Catalog) -> str:
         numbers = t("parallel.or").join(map(str, even))
         sentences.append(t("parallel.advice_even_ranks", numbers=numbers))
     return t("generate.sentence_join").join(sentences)
-
-
-def weights_of(info: ModelInfo, plan: TensorPlan) -> tuple[int, ...]:
-    """Bytes of weights on each rank by counting; norms and biases, which all have, are left out."""
-    table = info.vocabulary * info.width
-    layers = info.layers * layer_cost(info)
-    tables = max(1, round((info.parameters - layers) / table)) if table else 1
-    matrices = 3 if info.gated else 2
-    found = []
-    for hand in plan.hands:
-        heads, kv = (b - a for a, b in (hand.heads, hand.kv_heads))
-        neurons, rows = (b - a for a, b in (hand.neurons, hand.rows))
-        layer = info.width * (info.head_dim * (2 * heads + 2 * kv) + matrices * neurons)
-        found.append((info.layers * layer + tables * rows * info.width) * plan.number_bytes)
-    return tuple(found)
 
 
 def split_table(info: ModelInfo, plan: TensorPlan, t: Catalog) -> pd.DataFrame:

@@ -38,6 +38,13 @@ def checkpoint(engine: LocalEngine, model: str) -> Iterator[Path]:
         yield folder
 
 
+def check_plain(model: Any) -> None:
+    """Raises Fault where weights are packed: then they live in modules of this project, and are
+    read by nobody else."""
+    if any(type(module).__module__.startswith("core.") for module in model.modules()):
+        raise Fault("split_needs_plain_weights")
+
+
 def files_of(folder: Path) -> dict[str, Path]:
     """Name of each tensor → the file with it."""
     from safetensors import safe_open  # noqa: PLC0415
@@ -74,9 +81,7 @@ def _tensors(model: Any) -> dict[str, Any]:
 def _write(model: Any, folder: Path) -> None:
     from safetensors.torch import save_file  # noqa: PLC0415
 
-    # Packed integers live in modules of this project, and are read by nobody else.
-    if any(type(module).__module__.startswith("core.") for module in model.modules()):
-        raise Fault("split_needs_plain_weights")
+    check_plain(model)
     tensors = _tensors(model)
     save_file({name: t.detach().contiguous().cpu() for name, t in tensors.items()}, folder / ONE)
     model.config.save_pretrained(folder)

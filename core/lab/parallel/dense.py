@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers import DynamicCache
 
 from core.faults import Fault
+from core.lab.parallel.checkpoint import check_plain
 from core.lab.parallel.records import PARTS
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 def check_stages(engine: LocalEngine) -> None:
     """Raises Fault unless the model is tokens, layers, a norm and a head, as workers cut it."""
     with engine.borrowed() as model:
+        check_plain(model)
         fine = _in_line(model)
     if not fine:
         raise Fault("split_architecture", architecture=engine.info.architecture)
@@ -31,6 +33,7 @@ def check_stages(engine: LocalEngine) -> None:
 def check_layers(engine: LocalEngine) -> None:
     """Raises Fault unless every layer, too, is put together as workers take it apart."""
     with engine.borrowed() as model:
+        check_plain(model)
         fine = _in_line(model) and all(map(_plain, model.model.layers))
     if not fine:
         raise Fault("split_architecture", architecture=engine.info.architecture)

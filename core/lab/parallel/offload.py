@@ -18,6 +18,7 @@ from core.lab.parallel.checkpoint import checkpoint
 from core.lab.parallel.crew import Crew, while_asking
 from core.lab.parallel.deal import cores
 from core.lab.parallel.records import OffloadRun, Place
+from core.lab.parallel.room import check_room
 from core.lab.timing import Spread
 
 STEPS: Final = 5
@@ -40,6 +41,7 @@ def offload_turns(
     if not ids:
         raise Fault("empty_prompt")
     held = local(engine)
+    check_room(2 * engine.info.bytes_in_memory, 2)
     now = OffloadRun(share, phase="write", progress=0.02)
     yield now
     with checkpoint(held, model) as folder:

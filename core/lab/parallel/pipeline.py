@@ -15,6 +15,7 @@ from core.lab.models import local
 from core.lab.parallel.checkpoint import checkpoint
 from core.lab.parallel.crew import Answer, Crew, counted, while_asking
 from core.lab.parallel.records import PipelineRun, Timeline, Traffic
+from core.lab.parallel.room import check_room
 from core.lab.parallel.stages import (
     MICRO_BATCHES,
     TEXTS,
@@ -57,6 +58,7 @@ def pipeline_turns(  # noqa: PLR0917
         check_micro_batches(count)
     held = local(engine)
     check_stages(held)
+    check_room(engine.info.bytes_in_memory, stages)
     rows, own = texts_of(engine, ids)
     now = PipelineRun(
         plan, phase="write", progress=0.02, texts=len(rows), length=len(rows[0]), own=own,

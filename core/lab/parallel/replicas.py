@@ -14,6 +14,7 @@ from core.lab.parallel.checkpoint import checkpoint
 from core.lab.parallel.crew import Crew, while_asking
 from core.lab.parallel.deal import cores
 from core.lab.parallel.records import ReplicaRun, Serving
+from core.lab.parallel.room import check_room
 from core.lab.timing import Spread
 
 BATCHES: Final = (1, 2, 4, 8, 16)
@@ -40,6 +41,7 @@ def replica_turns(
     held = local(engine)
     context = min(len(ids), LONGEST)
     form = engine.info.dtype if dtype is None else dtype
+    check_room(max(REPLICAS) * engine.info.bytes_in_memory, max(REPLICAS))
     now = ReplicaRun(phase="write", progress=0.02, context=context, dtype=form)
     yield now
     with checkpoint(held, model) as folder:

@@ -17,6 +17,7 @@ from core.lab.parallel.checkpoint import checkpoint
 from core.lab.parallel.crew import Answer, Crew, counted, while_asking
 from core.lab.parallel.deal import TensorPlan, Wanted, plan_of
 from core.lab.parallel.records import Kind, Rank, TensorRun, Traffic
+from core.lab.parallel.room import check_room, weights_of
 from core.lab.timing import Spread
 
 STEPS: Final = 8
@@ -45,6 +46,7 @@ def tensor_turns(
         raise Fault("empty_prompt")
     if len(ids) > LONGEST:
         raise Fault("split_prompt_too_long", tokens=len(ids), limit=LONGEST)
+    check_room(sum(weights_of(engine.info, plan)), ranks)
     now = TensorRun(plan, tokens=len(ids), phase="write", progress=0.02)
     yield now
     with checkpoint(held, model) as folder:
