@@ -59,8 +59,7 @@ def tricks_of(engine: LocalEngine) -> Tricks:
 
 
 def holds(found: Contexts) -> bool:
-    # The quickest repeats, which a busy moment of the machine does not reach.
-    ratios = [point.whole_ms.low / point.cached_ms.low for point in found.points]
+    ratios = [point.ratio for point in found.points]
     close = all(point.difference <= CLOSE for point in found.points)
     return close and ratios == sorted(ratios)
 
