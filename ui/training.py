@@ -9,6 +9,7 @@ import streamlit as st
 from core.engine.protocol import Engine
 from core.faults import Fault
 from core.lab.models import local
+from core.lab.training_bytes import needed_bytes
 from core.lab.training_records import Ask, Training, ask_of, beginning
 from core.lab.training_stored import COMMAND, Words, stored
 from core.models.catalog import title_of
@@ -115,8 +116,6 @@ def _asked(t: Catalog, engine: Engine) -> Ask:
 
 def _cost(t: Catalog, engine: Engine, ask: Ask) -> str:
     """The bytes and the passes, before anything is done."""
-    from core.lab.training_bytes import needed_bytes  # noqa: PLC0415
-
     return t(
         "training.steps_cost",
         bytes=in_bytes(needed_bytes(engine.info, ask)),

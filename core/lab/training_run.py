@@ -15,7 +15,8 @@ import psutil
 import torch
 from torch import Tensor
 
-from core.edits.spec import parse_edit, split
+from core.edits.pack import Packed
+from core.edits.spec import split
 from core.engine.local import LocalEngine
 from core.faults import Fault
 from core.lab.kv_passes import new_cache, read
@@ -34,7 +35,6 @@ from core.lab.training_step import (
     step,
     without_step,
 )
-from core.model_info import ModelInfo
 
 MOST_READ: Final = 128
 """Tokens of each fixed text on which forgetting is judged."""
@@ -71,7 +71,7 @@ def trained(engine: LocalEngine, ask: Ask) -> Generator[Training, None, None]:
     The served model is never written to. Raises Fault where there is no memory for the copy,
     for packed weights, and when the loss is no number any more.
     """
-    needed = check(engine.info, ask)
+    needed = check(engine, ask)
     record = Training(engine.info.name, ask, needed, machine(engine.info.device))
     while not _ONE.acquire(timeout=PATIENCE):
         yield record
@@ -82,11 +82,13 @@ def trained(engine: LocalEngine, ask: Ask) -> Generator[Training, None, None]:
         _ONE.release()
 
 
-def check(info: ModelInfo, ask: Ask) -> int:
+def check(engine: LocalEngine, ask: Ask) -> int:
     """The bytes that it will need. Raises Fault where they are not there, or for packed weights."""
-    packing = parse_edit(split(info.name)[1]).packing
-    if packing is not None and packing.storage != "bf16":
-        raise Fault("training_packed", storage=packing.storage)
+    info = engine.info
+    with engine.borrowed() as model:
+        packed = next((m for m in model.modules() if isinstance(m, Packed)), None)
+    if packed is not None:
+        raise Fault("training_packed", storage=split(info.name)[1] or type(packed).__name__)
     needed = needed_bytes(info, ask)
     if info.device == "cpu":
         free = psutil.virtual_memory().available
