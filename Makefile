@@ -51,6 +51,7 @@ bench: dev models  ## side-by-side measurements
 	$(PY) -m bench.long_text
 	$(PY) -m bench.kv_cache
 	$(PY) -m bench.limits
+	$(PY) -m bench.training
 	node bench/slider.mjs
 	$(PY) -m bench.nucleus
 
