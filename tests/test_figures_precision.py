@@ -42,10 +42,11 @@ def sweep(kl, *, grid=ROW, bits=(8, 4, 2)):
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_cliff_is_drawn_from_eight_to_two_bits(lang):
     figure = sweep_chart(sweep(8.0), None, [ROW], Rounding(Grid(4)), catalog(lang))
-    curve, mine = figure.data
-    assert list(curve.x) == [8, 4, 2]
+    curve, same, mine, mine_same = figure.data
+    assert list(curve.x) == list(same.x) == [8, 4, 2]
     assert list(curve.y) == [1.0, 2.0, 4.0]
-    assert (list(mine.x), list(mine.y)) == ([4], [2.0])
+    assert list(same.y) == [0.5] * 3
+    assert (list(mine.x), list(mine.y), list(mine_same.y)) == ([4], [2.0], [0.5])
     assert figure.layout.yaxis.type == "log"
     assert list(figure.layout.xaxis.range) == [8.3, 1.7]
 
@@ -53,12 +54,9 @@ def test_the_cliff_is_drawn_from_eight_to_two_bits(lang):
 def test_what_was_measured_here_lies_over_what_was_recorded():
     t = catalog("en")
     figure = sweep_chart(sweep(8.0), sweep(4.0), [ROW], Rounding(Grid(4)), t)
-    assert [trace.name for trace in figure.data] == [
-        "one row",
-        "one row (Measured)",
-        "your setting",
-    ]
-    assert list(figure.data[2].y) == [1.0]
+    names = [trace.name for trace in figure.data if trace.showlegend]
+    assert names == ["one row", "one row (Measured)", "your setting"]
+    assert [trace.y[0] for trace in figure.data if trace.name == "your setting"] == [1.0, 0.5]
 
 
 def test_no_change_at_all_stays_on_a_logarithmic_axis():

@@ -248,6 +248,8 @@ def speed_record(found: Speed) -> dict[str, Any]:
                 "prefill_ms": asdict(row.prefill),
                 "prefill_ratio": _ratio(row.prefill.median, first.prefill.median),
                 "kernel": row.kernel,
+                "kl": row.kl,
+                "top1": row.top1,
             }
             for row in found.rows
         ],

@@ -51,13 +51,14 @@ def _sweep_lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _speed_lines(found: dict[str, Any]) -> Iterator[str]:
-    yield f"{'stored as':<16} {'MB':>8} {'step':>9} {'ratio':>6} {'prefill':>9} {'ratio':>6}"
+    times = f"{'step':>9} {'ratio':>6} {'prefill':>9} {'ratio':>6}"
+    yield f"{'stored as':<16} {'MB':>8} {times} {'KL':>8}"
     for one in found["rows"]:
         ratios = (one["step_ratio"] or 0.0, one["prefill_ratio"] or 0.0)
         yield (
             f"{one['edit'] or '(as loaded)':<16} {one['bytes'] / 1e6:>8.4g} "
             f"{one['step_ms']['median']:>6.1f} ms {ratios[0]:>6.2f} "
-            f"{one['prefill_ms']['median']:>6.0f} ms {ratios[1]:>6.2f}"
+            f"{one['prefill_ms']['median']:>6.0f} ms {ratios[1]:>6.2f} {one['kl'] or 0:>8.2g}"
         )
     if found["not_installed"]:
         yield f"not installed (pip install bitsandbytes): {', '.join(found['not_installed'])}"

@@ -160,7 +160,10 @@ class Stored:
     prefill: Spread
     """A text at once; ms."""
     kernel: bool
-    """Whether torch's own product was used; otherwise the weights are unpacked each time."""
+    """Whether the product is made from the codes; otherwise the weights are unpacked each time."""
+    kl: float | None = None
+    """From the original, on the fixed texts; ``None`` before it is measured."""
+    top1: float | None = None
 
 
 @dataclass(frozen=True)

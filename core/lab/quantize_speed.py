@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import torch
 from transformers import DynamicCache
@@ -16,8 +16,8 @@ from core.engine.local import LocalEngine
 from core.engine.memory import fork
 from core.faults import Fault
 from core.lab.machine import machine
-from core.lab.quality import text_ids
-from core.lab.quantize import Lend
+from core.lab.quality import judged, text_ids
+from core.lab.quantize import Lend, rows_of_original
 from core.lab.quantize_copy import packed
 from core.lab.quantize_records import Speed, Stored, named
 from core.lab.timing import Spread, in_turns
@@ -29,6 +29,7 @@ CONTEXT: Final = 32
 READ: Final = 128
 """Tokens of the timed prefill."""
 TEXT: Final = "code"
+R = TypeVar("R")
 _NOT_YET: Final = Spread(0.0, 0.0, 0.0, 0)
 
 
@@ -73,9 +74,10 @@ def speed(
         share = 0.3 * (place + 1) / len(storages)
         found = replace(found, rows=(*found.rows, row), progress=share)
         yield found
+    found = yield from _judged(engine, lenders, found)
     for what, call, low, high in (
-        ("step", lambda lend: step(lend, ids[: context + 1]), 0.3, 0.6),
-        ("prefill", lambda lend: prefill(lend, ids[:read]), 0.6, 1.0),
+        ("step", lambda lend: step(lend, ids[: context + 1]), 0.6, 0.8),
+        ("prefill", lambda lend: prefill(lend, ids[:read]), 0.8, 1.0),
     ):
         turns = in_turns({name: call(lend) for name, lend in lenders.items()}, repeats)
         spreads = yield from _told(turns, found, low, high)
@@ -89,15 +91,32 @@ def _timed(row: Stored, what: str, spread: Spread) -> Stored:
     return replace(row, step=spread) if what == "step" else replace(row, prefill=spread)
 
 
+def _judged(
+    engine: LocalEngine, lenders: dict[str, Lend], found: Speed
+) -> Generator[Speed, None, Speed]:
+    """The same with the KL and the first choices of every copy."""
+    count = len(found.rows)
+    texts = yield from _told(rows_of_original(engine), found, 0.3, 0.3 + 0.3 / count)
+    for place, row in enumerate(found.rows[1:], 1):
+        with lenders[row.edit]() as model:
+            low, high = (0.3 + 0.3 * part / count for part in (place, place + 1))
+            quality = yield from _told(judged(model, texts), found, low, high)
+        new = replace(row, kl=quality.kl, top1=quality.top1)
+        rows = (*found.rows[:place], new, *found.rows[place + 1 :])
+        found = replace(found, rows=rows, progress=high)
+        yield found
+    return found
+
+
 def _told(
-    turns: Generator[float, None, dict[str, Spread]], found: Speed, low: float, high: float
-) -> Generator[Speed, None, dict[str, Spread]]:
+    turns: Generator[float, None, R], found: Speed, low: float, high: float
+) -> Generator[Speed, None, R]:
     while True:
         try:
             share = next(turns)
         except StopIteration as end:
-            spreads: dict[str, Spread] = end.value
-            return spreads
+            result: R = end.value
+            return result
         yield replace(found, progress=low + share * (high - low))
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from core.edits.grid import Grid
 from core.edits.spec import Rounding, parse_edit
@@ -72,11 +73,10 @@ def curve_points(sweep: Sweep, curve: Grid, *, head: bool) -> list[Point]:
 def sweep_chart(
     known: Sweep | None, measured: Sweep | None, curves: Sequence[Grid], here: Rounding, t: Catalog
 ) -> go.Figure:
-    """KL against bits, on a logarithmic axis; the reader's setting is ringed.
-
-    ``known`` is drawn thin where ``measured`` has the same curve.
+    """Against bits: KL on a logarithmic axis, and the share of unchanged first choices below; the
+    reader's setting is ringed. ``known`` is drawn thin where ``measured`` has the same curve.
     """
-    figure = go.Figure()
+    figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.06, row_heights=[3, 2])
     low, high = CLIFF
     figure.add_vrect(x0=low, x1=high, fillcolor=ORANGE, opacity=0.1, line_width=0, layer="below")
     figure.add_annotation(
@@ -91,27 +91,42 @@ def sweep_chart(
                 _curve(figure, points, curve, f"lab.{name}" if both and new else "", t)
     mine = (measured and measured.at(here)) or (known and known.at(here))
     if mine:
-        figure.add_scatter(
-            x=[here.grid.bits],
-            y=[max(mine.kl, LEAST)],
-            mode="markers",
-            marker={
-                "symbol": "circle-open",
-                "size": 20,
-                "line": {"width": 3, "color": ORANGE},
-                "color": ORANGE,
-            },
-            name=t("precision.yours"),
-            hoverinfo="skip",
-        )
+        for row, value in ((1, max(mine.kl, LEAST)), (2, mine.top1)):
+            figure.add_scatter(
+                row=row,
+                col=1,
+                x=[here.grid.bits],
+                y=[value],
+                mode="markers",
+                marker={
+                    "symbol": "circle-open",
+                    "size": 20,
+                    "line": {"width": 3, "color": ORANGE},
+                    "color": ORANGE,
+                },
+                name=t("precision.yours"),
+                showlegend=row == 1,
+                hoverinfo="skip",
+            )
+    figure.update_xaxes(row=2, col=1, title=t("precision.axis_bits"))
     figure.update_xaxes(
-        title=t("precision.axis_bits"),
         range=[8.3, 1.7],
         tickmode="array",
         tickvals=list(BITS),
         fixedrange=True,
     )
     figure.update_yaxes(
+        row=2,
+        col=1,
+        title=t("precision.axis_top1"),
+        range=[-0.06, 1.06],
+        tickformat=".0%",
+        nticks=5,
+        fixedrange=True,
+    )
+    figure.update_yaxes(
+        row=1,
+        col=1,
         title=t("precision.axis_kl"),
         type="log",
         range=[-5.15, 1.45],
@@ -120,9 +135,9 @@ def sweep_chart(
         fixedrange=True,
     )
     figure.update_layout(
-        height=430,
+        height=560,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},
-        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
+        legend={"orientation": "h", "y": -0.14, "yanchor": "top", "x": 0},
         dragmode=False,
     )
     return figure
@@ -132,24 +147,29 @@ def _curve(figure: go.Figure, points: Sequence[Point], curve: Grid, mark: str, t
     share = share_of(curve)
     colour, symbol, dash = LOOKS[share]
     name = share_words(share, t)
-    figure.add_scatter(
-        x=[_bits(point) for point in points],
-        y=[max(point.kl, LEAST) for point in points],
-        mode="lines+markers",
-        name=f"{name} ({t(mark)})" if mark else name,
-        line={"color": colour, "dash": dash, "width": 4 if mark else 2},
-        marker={"symbol": symbol, "size": 11 if mark else 8},
-        customdata=[[point.kl, percent(point.top1), point.perplexity] for point in points],
-        hovertemplate=f"{name}<br>"
-        + t(
-            "precision.hover",
-            bits="%{x}",
-            kl="%{customdata[0]:.4g}",
-            top1="%{customdata[1]}",
-            perplexity="%{customdata[2]:.4g}",
-        )
-        + "<extra></extra>",
+    said = t(
+        "precision.hover",
+        bits="%{x}",
+        kl="%{customdata[0]:.4g}",
+        top1="%{customdata[1]}",
+        perplexity="%{customdata[2]:.4g}",
     )
+    values = [max(point.kl, LEAST) for point in points], [point.top1 for point in points]
+    for row, y in enumerate(values, 1):
+        figure.add_scatter(
+            row=row,
+            col=1,
+            x=[_bits(point) for point in points],
+            y=y,
+            mode="lines+markers",
+            name=f"{name} ({t(mark)})" if mark else name,
+            legendgroup=f"{share}{mark}",
+            showlegend=row == 1,
+            line={"color": colour, "dash": dash, "width": 4 if mark else 2},
+            marker={"symbol": symbol, "size": 11 if mark else 8},
+            customdata=[[point.kl, percent(point.top1), point.perplexity] for point in points],
+            hovertemplate=f"{name}<br>{said}<extra></extra>",
+        )
 
 
 def _bits(point: Point) -> int:

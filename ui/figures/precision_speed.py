@@ -13,6 +13,7 @@ from core.lab.quantize_records import Speed, Stored
 from core.lab.timing import Spread
 from ui.figures.charts import BLUE, ORANGE
 from ui.figures.precision import megabytes
+from ui.figures.words import percent
 from ui.i18n import Catalog
 
 GREEN: Final = "#009E73"
@@ -88,6 +89,8 @@ def _row(row: Stored, first: Stored, t: Catalog) -> dict[str, str]:
         t("precision.col_store"): storage_words(row.edit, t),
         t("precision.col_size"): megabytes(row.nbytes),
         t("precision.col_bytes"): f"{row.nbytes:,}",
+        t("precision.col_kl"): "–" if row.kl is None else f"{row.kl:.3g}",
+        t("precision.col_top1"): "–" if row.top1 is None else percent(row.top1),
         t("precision.col_step"): _spread(row.step, t),
         t("precision.col_step_ratio"): _times(row.step, first.step),
         t("precision.col_prefill"): _spread(row.prefill, t),
