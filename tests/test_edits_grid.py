@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from core.faults import Fault
 from core.edits.grid import SPANS, Grid, on_grid, round_to
+from core.faults import Fault
 
 LAWS = json.loads((Path(__file__).parent / "laws" / "decoding.json").read_text())["quantization"]
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from core.faults import Fault
 from core.edits.masks import METHODS, scores_of, share_mask, two_of_four, zero_share
+from core.faults import Fault
 
 WEIGHTS = np.array([[1.0, -5.0, 2.0, 3.0], [-40.0, 10.0, 20.0, -30.0]])
 tables = hnp.arrays(

@@ -64,7 +64,8 @@ def bench_of(t: Catalog) -> Bench:
     """The original of the model in use, as far as it is there."""
     spec = state.place().spec
     name = split(spec.model)[0]
-    engine, waiting, ids = None, False, ()
+    engine, waiting = None, False
+    ids: tuple[int, ...] = ()
     try:
         found = state.engine_for(RunSpec(model=name))
         waiting = state.store().state(name).status in BUSY
@@ -214,7 +215,7 @@ def _buttons(bench: Bench, name: str, edit: ModelEdit) -> None:
         st.button(
             t("pruning.compare"),
             key=f"prune_{name}_compare",
-            icon=":material/compare_arrows:",
+            icon=":material/compare:",
             help=t("pruning.compare_help"),
             on_click=_compare,
             args=(bench.name, edit),

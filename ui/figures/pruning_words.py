@@ -75,17 +75,17 @@ def effect_table(found: Effect, t: Catalog) -> pd.DataFrame:
         rows.append((t("pruning.kl"), "0", f"{judged.kl:.4f}"))
         rows.append((t("pruning.col_top1"), percent(1.0), percent(judged.top1)))
     if edited is not None:
-        before = found.original
-        rows.append((t("pruning.col_bytes"), f"{before.nbytes:,}", f"{edited.nbytes:,}"))
+        whole = found.original
+        rows.append((t("pruning.col_bytes"), f"{whole.nbytes:,}", f"{edited.nbytes:,}"))
         rows.append(
-            (t("pruning.col_parameters"), f"{before.parameters:,}", f"{edited.parameters:,}")
+            (t("pruning.col_parameters"), f"{whole.parameters:,}", f"{edited.parameters:,}")
         )
-        rows.append((t("pruning.col_zeros"), f"{before.zeros:,}", f"{edited.zeros:,}"))
+        rows.append((t("pruning.col_zeros"), f"{whole.zeros:,}", f"{edited.zeros:,}"))
     if times is not None:
-        spreads = [
+        before, after = (
             f"{s.median:.1f} ({s.low:.1f} – {s.high:.1f})" for s in (times.original, times.edited)
-        ]
-        rows.append((t("pruning.col_step"), *spreads))
+        )
+        rows.append((t("pruning.col_step"), before, after))
         rows.append((t("pruning.col_ratio"), "× 1", f"× {times.ratio:.3f}"))
     columns = [t("pruning.col_what"), t("pruning.text_before"), t("pruning.text_after")]
     return pd.DataFrame(rows, columns=columns)
