@@ -10,6 +10,7 @@ from core.decode.columns import parse_column
 from core.engine.toy import ToyEngine, default_table
 from core.faults import Fault
 from core.trace import Choice
+from tests.axes import silent_logs
 from ui.figures.compare_charts import missing, per_step, points, quality
 from ui.figures.compare_figures import figures_data, shown, steps_table
 from ui.figures.compare_rows import Scene, rows_data
@@ -239,6 +240,7 @@ def test_quality_against_diversity():
 def test_a_sweep_as_chart_and_table():
     rows = tuple(Row(v, f"<b>{v}$", figures() if v else None) for v in (0.0, 1.0))
     figure = sweep_chart(Shown("temperature", rows), 1, EN)
+    assert silent_logs(figure) == []
     assert figure.data[0].customdata[1] == "&lt;b&gt;1.0&#36;"
     assert list(figure.data[1].y) == [None, 0.25]
     table = sweep_table(Shown("temperature", rows), ZH)

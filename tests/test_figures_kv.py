@@ -11,6 +11,7 @@ from core.lab.kv_stored import store, stored
 from core.lab.machine import Machine
 from core.lab.shape import ModelShape
 from core.lab.timing import Spread
+from tests.axes import silent_logs
 from ui.figures.kv_rows import MOST_ROWS, Shown, rows_chart, rows_table
 from ui.figures.kv_sizes import Own, growth_chart, in_bytes, others_chart, others_table
 from ui.figures.kv_steps import lengths_chart, lengths_table
@@ -75,6 +76,7 @@ def test_other_models_stand_with_their_sources():
     others = other_caches(1000)
     own = Own("m", LLAMA, 4, 512, HELD)
     figure = others_chart(others, own, EN)
+    assert silent_logs(figure) == []
     sizes = list(figure.data[0].x)
     assert sizes == sorted(sizes)
     mine = figure.data[0].y.index("m (here)")
@@ -104,7 +106,9 @@ def test_a_trick_in_words_and_bars():
         TrickResult(Trick(bits=8), 25, 100, 0.0, 1.0, 0.01, 0.02),
         TrickResult(Trick(window=3), 50, 100, 0.5, 0.25, 0.0, 0.0),
     )
-    kept, cost = tricks_chart(results, EN).data
+    figure = tricks_chart(results, EN)
+    assert silent_logs(figure) == []
+    kept, cost = figure.data
     assert list(kept.x) == [0.25, 0.5]
     assert [LEAST + x for x in cost.x] == pytest.approx([LEAST, 0.5])
     assert list(cost.text) == ["≈ 0", "0.5"]

@@ -9,6 +9,7 @@ from core.lab.roofline_ops import Case, counts_of, step_limit
 from core.lab.roofline_steps import StepTime
 from core.lab.shape_presets import presets
 from core.lab.timing import Spread
+from tests.axes import silent_logs
 from tests.test_lab_roofline import roof
 from ui.figures import limits_plan as plans
 from ui.figures.limits import Placed, measured_of, operations_table, roofline_chart
@@ -35,6 +36,7 @@ def decode(tiny):
 def test_points_stand_on_the_roof_or_below(decode, lang):
     t, limits = catalog(lang), roof()
     figure = roofline_chart(limits, [decode], "fp32", t)
+    assert silent_logs(figure) == []
     lines = [trace for trace in figure.data if trace.mode == "lines"]
     assert [line.y[-1] for line in lines] == pytest.approx([40, 80])
     at_most, timed_points = figure.data[2:]
@@ -81,7 +83,7 @@ def test_steps_beside_their_limits(decode, tiny):
     assert list(measured.error_y.array) == [2.0, 2.0]
     assert list(measured.error_y.arrayminus) == [1.0, 1.0]
     assert limit.y[1] == pytest.approx(step_limit(decode.counts, limits, "fp32"))
-    assert list(measured.text) == [f"{value / 15:.0%}" for value in limit.y]
+    assert list(measured.text) == [f"{100 * value / 15:.0f} %" for value in limit.y]
     frame = steps_table(every, t)
     assert list(frame[t("limits.col_batch")]) == [1, 1, 4]
     assert list(frame[t("limits.col_ratio")])[1:] == pytest.approx([15 / y for y in limit.y])
@@ -109,6 +111,10 @@ def test_a_batch_that_does_not_fit_is_hollow():
         for n in (1, 2, 64)
     ]
     figure = plans.batch_chart(rows, 2, t)
+    assert silent_logs(figure) == []
+    # Equal slopes mean equal factors.
+    decades = [high - low for low, high in (figure.layout.yaxis.range, figure.layout.yaxis2.range)]
+    assert decades[0] == pytest.approx(decades[1])
     assert list(figure.data[0].marker.symbol) == ["circle", "circle", "circle-open"]
     assert list(figure.data[0].y) == [each.plan.tokens_per_second for each in rows]
 
@@ -160,7 +166,8 @@ def test_every_device_and_every_measurement_has_a_row(lang):
     assert fits["AMD Instinct MI300X 192 GB"] == t("limits.yes")
     assert fits["NVIDIA RTX 4090 24 GB"] == t("limits.no")
     beside = plans.beside_table(published(), t)
-    assert list(beside[t("limits.col_ratio")]) == [each.ratio for each in published()]
+    assert list(beside[t("limits.col_theory_ratio")]) == [each.ratio for each in published()]
+    assert set(beside[t("limits.col_model")]) <= {preset.title for preset in presets().values()}
     split = plans.devices_table([planned(LLAMA3, H100, Load(tensor_parallel=7))], t)
     assert split[t("limits.col_fits")][0] == t("limits.cannot_be_dealt")
 

@@ -22,6 +22,7 @@ from core.lab.prune_records import (
     Together,
 )
 from core.lab.timing import Spread
+from tests.axes import silent_logs
 from ui.figures.pruning import (
     crossing_chart,
     crossing_table,
@@ -66,6 +67,7 @@ def test_curves_begin_at_the_original_and_stop_at_the_ceiling():
     )
     found = Sweep(points, 17.9, HERE, 1.0, done=True)
     figure = sweep_chart(found, Zeros(0.3, "wanda"), T)
+    assert silent_logs(figure) == []
     wanda, fours, dice = figure.data
     assert list(wanda.x) == [0, 0.1, 0.5]
     assert list(wanda.y) == [17.9, 18.0, 54.2]
@@ -74,7 +76,7 @@ def test_curves_begin_at_the_original_and_stop_at_the_ceiling():
     assert dice.customdata[1] == "9.0 × 10⁷"
     assert figure.layout.shapes[0].x0 == 0.3
     table = sweep_table(found, T)
-    assert list(table.iloc[:, 0]) == ["50%", "10%", "10%", "2:4"]
+    assert list(table.iloc[:, 0]) == ["50 %", "10 %", "10 %", "2:4"]
     assert found.at(Zeros(0.5, "wanda", True)) is points[3]
     assert found.at(Zeros(0.2, "wanda")) is None
 
@@ -103,9 +105,9 @@ def test_bars_are_shares_of_the_original():
     found = Removals(rows, Size(1000, 1, 0, 1), 17.9, HERE, 1.0, done=True)
     memory, step, quality = removals_chart(found, T).data
     assert list(memory.x) == [0.8, 0.6]
-    assert list(step.text) == ["90%", "70%"]
+    assert list(step.text) == ["90 %", "70 %"]
     assert quality.base + quality.x[0] == pytest.approx(math.log10(50))
-    assert list(memory.customdata) == ["20% neurons", "2 layers"]
+    assert list(memory.customdata) == ["20 % neurons", "2 layers"]
     assert list(removals_table(found, T)[T("pruning.col_edit")]) == ["neurons:0.2", "layers:1.2"]
     assert removal_name("groups:1", T) == "1 KV head each"
 
@@ -117,7 +119,9 @@ def test_above_one_the_table_wins():
         for tokens in (1, 32)
     )
     found = Crossings("m", 8, 8, points, 256, ((0.5, 292), (0.9, 84)), HERE, 1.0, done=True)
-    one, many, memory = crossing_chart(found, T).data
+    figure = crossing_chart(found, T)
+    assert silent_logs(figure) == []
+    one, many, memory = figure.data
     assert list(one.y) == list(many.y) == [2.0, 0.5]
     assert list(memory.y) == [292 / 256, 84 / 256]
     # 292 at 50 % and 84 at 90 %: 256 lies 36 ÷ 208 of the way.

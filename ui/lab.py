@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 import streamlit as st
 
 from core.trace import nbytes
+from ui.figures.words import whole_percent
 from ui.i18n import Catalog
 from ui.jobs import Answer, Jobs, Look, Turns, who
 
@@ -150,7 +151,9 @@ def _progress(frame: _Frame[Any], value: Any) -> None:
     t = frame.t
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         share = getattr(value, "progress", 0.0) if value is not None else 0.0
-        said = t("lab.running", percent=f"{share:.0%}") if value is not None else t("lab.waiting")
+        said = t("lab.waiting")
+        if value is not None:
+            said = t("lab.running", percent=whole_percent(share))
         st.progress(min(max(float(share), 0.0), 1.0), text=said)
         st.button(
             t("lab.stop"),

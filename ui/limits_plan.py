@@ -210,5 +210,5 @@ def _beside(t: Catalog, rows: Sequence[Any], key: str) -> None:
     frame = figures.beside_table(rows, t)
     number = st.column_config.NumberColumn(format="%.3g")
     config = {str(name): number for name in frame.select_dtypes("floating").columns}
-    config[t("limits.col_ratio")] = st.column_config.NumberColumn(format="%.2f ×")
+    config[t("limits.col_theory_ratio")] = st.column_config.NumberColumn(format="%.2f ×")
     st.dataframe(frame, hide_index=True, column_config=config, key=key)

@@ -14,7 +14,7 @@ from ui.context import Context
 from ui.figures import parallel_stages as figures
 from ui.figures import parallel_tables as tables
 from ui.figures.parallel import size
-from ui.figures.words import percent, tiny
+from ui.figures.words import percent, tiny, whole_percent
 from ui.lab import experiment
 from ui.lab_options import here
 from ui.parallel_options import FIELD, FORMATS, OWN, TABLE, pick
@@ -26,7 +26,7 @@ def draw_offload(context: Context) -> None:
     t = context.t
     title(t, 3, "offload")
     share = here(FIELD, TABLE)["share"]
-    pick(t, "share", SHARES, share, lambda s: f"{s:.0%}")
+    pick(t, "share", SHARES, share, whole_percent)
     before = earlier(context, f"offload {share:g}", OffloadRun, _offloaded)
     offer(context, before, lambda: _run_offload(context, share, before))
 

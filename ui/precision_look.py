@@ -23,8 +23,8 @@ from ui.figures.precision_look import (
     scale_latex,
     scales_table,
 )
-from ui.figures.words import percent
-from ui.i18n import Catalog, plain
+from ui.figures.words import percent, real_minus
+from ui.i18n import Catalog
 from ui.marks import mark
 from ui.precision_model import PLAIN, Reference, table, title
 from ui.precision_options import chosen, here, setting_here
@@ -50,7 +50,7 @@ def look_part(t: Catalog, reference: Reference) -> None:
     if name is None:
         return
     found = _look(reference, name, setting_here().grid, here()["row"])
-    mark(t, "computed", t("precision.look_how", name=plain(name)))
+    mark(t, "computed", t("precision.look_how", name=name))
     _histogram(t, found)
     _by_hand(t, found)
     _outliers(t, found)
@@ -159,8 +159,8 @@ def _by_hand(t: Catalog, found: Look) -> None:
             last=hand.start + hand.weights.size - 1,
             grid=grid_words(found.grid, t),
             span=f"{hand.span:,}",
-            low=f"{hand.low:.6g}",
-            high=f"{hand.high:.6g}",
+            low=real_minus(f"{hand.low:.4g}"),
+            high=real_minus(f"{hand.high:.4g}"),
         )
     )
     for line in scale_latex(hand, found.grid):
@@ -189,7 +189,7 @@ def _outliers(t: Catalog, found: Look) -> None:
     st.markdown(
         t(
             "precision.outliers_text",
-            value=f"{largest.value:.4g}",
+            value=real_minus(f"{largest.value:.4g}"),
             row=largest.row,
             column=largest.column,
             deviations=f"{largest.deviations:.1f}",

@@ -20,6 +20,7 @@ from core.recorded import RecordedEngine
 from ui import state
 from ui.context import Context
 from ui.figures.precision import grid_words
+from ui.figures.words import whole_percent
 from ui.i18n import Catalog, plain
 from ui.lab import jobs
 from ui.model_card import POLL
@@ -133,7 +134,7 @@ def origin_words(t: Catalog, reference: Reference, origin: Origin) -> str:
             "precision.origin_on",
             tensors=one.tensors,
             all=origin.tensors,
-            share=f"{one.weights / origin.weights:.0%}",
+            share=whole_percent(one.weights / origin.weights),
             grid=grid_words(one.grid, t),
         )
         for one in origin.grids[:3]

@@ -20,6 +20,7 @@ from ui.figures.pruning_importance import (
     together_chart,
     together_table,
 )
+from ui.figures.words import whole_percent
 from ui.lab import experiment, jobs
 from ui.marks import mark
 from ui.pruning_options import chosen, edit_in_use, here
@@ -102,7 +103,7 @@ def _map(bench: Bench, found: Importance) -> None:
         st.markdown(
             t(
                 "pruning.importance_said",
-                little=f"{little:.0%}",
+                little=whole_percent(little),
                 head=f"{layer + 1}.{head + 1}",
                 nats=f"{found.heads[layer][head]:.2f}",
                 layer=most + 1,

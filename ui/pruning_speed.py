@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.lab.prune_records import Crossings
 from ui.figures.pruning import crossing_chart, crossing_table, least_memory
+from ui.figures.words import whole_percent
 from ui.i18n import plain
 from ui.lab import experiment
 from ui.marks import mark
@@ -85,6 +86,6 @@ def _sentences(t: Any, found: Crossings) -> list[str]:
         if least is None:
             said.append(t(f"pruning.never_{many}", **values))
         else:
-            said.append(t(f"pruning.crossover_{many}", zeros=f"{least:.0%}", **values))
-    said.append(t("pruning.memory_crossover", zeros=f"{least_memory(found):.0%}"))
+            said.append(t(f"pruning.crossover_{many}", zeros=whole_percent(least), **values))
+    said.append(t("pruning.memory_crossover", zeros=whole_percent(least_memory(found))))
     return said

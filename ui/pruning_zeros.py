@@ -14,7 +14,7 @@ from core.lab.prune_records import Cut, Sweep
 from core.lab.texts import NAMES
 from ui import state
 from ui.figures.pruning import cut_chart, cut_table, sweep_chart, sweep_table
-from ui.figures.words import percent
+from ui.figures.words import percent, whole_percent
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
 from ui.marks import mark
@@ -145,7 +145,7 @@ def _sentence(t: Catalog, found: Sweep, zeros: Zeros) -> str:
 
     return t(
         "pruning.sweep_said",
-        zeros="2:4" if zeros.two_of_four else f"{zeros.share:.0%}",
+        zeros="2:4" if zeros.two_of_four else whole_percent(zeros.share),
         wanda=number(wanda.judged.perplexity),
         size=number(size.judged.perplexity),
         original=number(found.perplexity),
@@ -172,7 +172,7 @@ def _cut(bench: Bench) -> None:
         return cut(engine, name, zeros)
 
     def drawn(found: Cut) -> None:
-        mark(t, "computed", t("pruning.cut_how", name=plain(found.name), rows=found.rows,
+        mark(t, "computed", t("pruning.cut_how", name=plain(found.name), rows=f"{found.rows:,}",
                               columns=found.columns))  # fmt: skip
         st.plotly_chart(
             cut_chart(found, t), key="prune_cut_chart", config=PLAIN, alt=t("pruning.cut_alt")

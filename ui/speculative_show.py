@@ -10,6 +10,7 @@ from core.lab.speculative_records import Speculation
 from core.lab.training_stored import Words
 from ui.figures import speculative as figures
 from ui.figures.kv_sizes import in_bytes
+from ui.figures.words import percent, whole_percent
 from ui.i18n import Catalog
 from ui.marks import mark
 from ui.training_show import PLAIN, quoted, table
@@ -46,7 +47,7 @@ def _headline(t: Catalog, found: Speculation) -> None:
     if found.acceptance is not None:
         one.metric(
             t("training.metric_accepted"),
-            f"{found.acceptance:.0%}",
+            whole_percent(found.acceptance),
             help=t("training.metric_accepted_help", kept=found.accepted, judged=found.judged),
         )
     if found.tokens_per_pass is not None:
@@ -119,7 +120,7 @@ def _rates(t: Catalog, found: Speculation) -> None:
         st.caption(
             t(
                 "training.rates_overlap",
-                overlap=f"{found.mean_overlap:.1%}",
+                overlap=percent(found.mean_overlap),
                 model=in_bytes(found.model_bytes),
                 draft=in_bytes(found.draft_bytes),
             )

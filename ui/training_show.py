@@ -11,6 +11,7 @@ from core.lab.training_stored import Words
 from ui.figures import training as figures
 from ui.figures import training_tables as tables
 from ui.figures.kv_sizes import in_bytes
+from ui.figures.words import percent
 from ui.i18n import Catalog, plain
 from ui.marks import mark
 
@@ -109,8 +110,8 @@ def _losses(t: Catalog, found: Training, words: Words) -> None:
         t(
             "training.loss_text",
             token=plain(words.label(token)),
-            first=f"{column[0]:.1%}",
-            last=f"{column[-1]:.1%}",
+            first=percent(column[0]),
+            last=percent(column[-1]),
         )
     )
     figure = figures.loss_chart(found, words, t)

@@ -40,6 +40,8 @@ def test_every_part_is_there(lang):
     for key in ("histogram_title", "hand_title", "outliers_title"):
         assert t(f"precision.{key}") in said
     assert t("lab.computed") in said
+    # Inside `…` a backslash would be shown.
+    assert "`model.layers.0.mlp.down_proj`" in said
     assert not at.error
 
 

@@ -75,7 +75,7 @@ def test_something_true_is_there_at_once(lang):
         f"{known.training.step_ms.median / known.training.inference_ms.median:.1f}",
         t("training.metric_bytes"): "× 4.0",
         t("training.metric_served"): t("training.untouched"),
-        t("training.metric_accepted"): f"{known.speculation.acceptance:.0%}",
+        t("training.metric_accepted"): f"{100 * known.speculation.acceptance:.0f} %",
         t("training.metric_pass"): f"{known.speculation.tokens_per_pass:.2f}",
         t("training.metric_expected"): f"{known.speculation.expected:.2f}",
         t("training.metric_speed"): f"× {known.speculation.speed:.2f}",
@@ -104,7 +104,7 @@ def test_a_run_shows_its_own_figures(lang):
     losses = training.losses
     assert shown[t("training.metric_loss")] == f"{losses[0]:.2f} → {losses[-1]:.2f}"
     assert shown[t("training.metric_served")] == t("training.untouched")
-    assert shown[t("training.metric_accepted")] == f"{drafted.acceptance:.0%}"
+    assert shown[t("training.metric_accepted")] == f"{100 * drafted.acceptance:.0f} %"
     kept = training.kept
     table = frame(at, t("training.way_training"), t("training.way_inference"))
     sums = table[table[t("training.col_part")] == t("training.sum")]

@@ -67,10 +67,13 @@ def sweep_chart(shown: Shown, at: int, t: Catalog) -> go.Figure:
         )
     figure.add_vline(x=x[at], line={"color": "#808080", "dash": "dot", "width": 1})
     figure.update_xaxes(fixedrange=True)
-    figure.update_xaxes(row=2, col=1, title=setting_title(shown.name, t))
+    setting = setting_title(shown.name, t)
     if shown.name == "top_k" and min(x) > 0:
         figure.update_xaxes(type="log", dtick="D1")
-    figure.update_yaxes(row=1, col=1, title=t("compare.axis_perplexity_short"), type="log")
+        setting = t("lab.log_axis", axis=setting)
+    figure.update_xaxes(row=2, col=1, title=setting)
+    title = t("lab.log_axis", axis=t("compare.axis_perplexity_short"))
+    figure.update_yaxes(row=1, col=1, title=title, type="log")
     figure.update_yaxes(fixedrange=True)
     figure.update_yaxes(row=2, col=1, range=[-0.04, 1.06], tickformat=".0%")
     figure.update_layout(

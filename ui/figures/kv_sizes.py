@@ -97,7 +97,7 @@ def others_chart(others: Sequence[Other], own: Own | None, t: Catalog) -> go.Fig
         type="log",
         fixedrange=True,
         range=[_log(low / 3), _log(top * 12)],
-        title="MB",
+        title=t("lab.log_axis", axis="MB"),
         dtick=1,
         tickformat=",~g",
     )

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from core.lab.kv_records import Trick, TrickResult
 from ui.figures.charts import BLUE, ORANGE
-from ui.figures.words import percent
+from ui.figures.words import percent, whole_percent
 from ui.i18n import Catalog
 
 PINK, GREEN = "#CC79A7", "#009E73"
@@ -52,7 +52,7 @@ def tricks_chart(results: Sequence[TrickResult], t: Catalog) -> go.Figure:
         x=[result.nbytes / result.full_bytes for result in results],
         orientation="h",
         marker=marker,
-        text=[f"{result.nbytes / result.full_bytes:.0%}" for result in results],
+        text=[whole_percent(result.nbytes / result.full_bytes) for result in results],
         textposition="outside",
         cliponaxis=False,
         customdata=names,

@@ -185,10 +185,16 @@ def _dress(
         )  # fmt: skip
     logs = {"type": "log", "fixedrange": True, "dtick": 1, "exponentformat": "none"}
     figure.update_xaxes(
-        title=t("limits.axis_intensity"), range=[math.log10(v) for v in x], tickformat="~g", **logs
+        title=t("lab.log_axis", axis=t("limits.axis_intensity")),
+        range=[math.log10(v) for v in x],
+        tickformat="~g",
+        **logs,
     )
     figure.update_yaxes(
-        title=t("limits.axis_rate"), range=[math.log10(v) for v in y], tickformat=",~g", **logs
+        title=t("lab.log_axis", axis=t("limits.axis_rate")),
+        range=[math.log10(v) for v in y],
+        tickformat=",~g",
+        **logs,
     )
     figure.update_layout(
         height=520,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,8 @@ import plotly.graph_objects as go
 from core.lab.plan import Load, Plan, Precision
 from core.lab.plan_advice import HERE, MOST_BATCH, Advice, Beside
 from core.lab.plan_table import Planned
+from core.lab.shape_presets import presets
+from core.models.catalog import title_of
 from ui.i18n import Catalog
 
 PARTS: Final = ("weights", "kv", "activations")
@@ -170,15 +173,35 @@ def batch_chart(found: Sequence[Planned], at: int, t: Catalog) -> go.Figure:
             marker={"symbol": fits, "size": [14 if b == at else 8 for b in x], "color": colour},
             hovertemplate="%{x}: %{y:,.3~s}<extra>" + t(f"limits.{name}") + "</extra>",
         )
-    logs = {"type": "log", "fixedrange": True, "tickformat": ",~g", "dtick": "D2"}
+    # Both axes span as many powers of ten, so that equal slopes mean equal factors.
+    factors = [max(values) / min(values) for values in (speed, times) if values]
+    span = max([1.0, *map(math.log10, factors)])
+    logs = {
+        "type": "log",
+        "fixedrange": True,
+        "tickformat": ",~g",
+        "dtick": "D2" if span < 3 else 1,
+    }
     figure.update_xaxes(
-        title=t("limits.axis_batch"), tickvals=x, type="log", tickformat=",d", fixedrange=True
+        title=t("lab.log_axis", axis=t("limits.axis_batch")),
+        tickvals=x,
+        type="log",
+        tickformat=",d",
+        fixedrange=True,
     )
     figure.update_layout(
-        yaxis={"title": t("limits.tokens_a_second"), **logs},
+        yaxis={
+            "title": t("lab.log_axis", axis=t("limits.tokens_a_second")),
+            "range": _decades(speed, span),
+            **logs,
+        },
         yaxis2={
-            "title": t("limits.ms_a_token"), "overlaying": "y", "side": "right",
-            "showgrid": False, **logs,
+            "title": t("lab.log_axis", axis=t("limits.ms_a_token")),
+            "range": _decades(times, span),
+            "overlaying": "y",
+            "side": "right",
+            "showgrid": False,
+            **logs,
         },
         height=330,
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
@@ -186,6 +209,12 @@ def batch_chart(found: Sequence[Planned], at: int, t: Catalog) -> go.Figure:
         dragmode=False,
     )  # fmt: skip
     return figure
+
+
+def _decades(values: Sequence[float], span: float) -> list[float]:
+    """The range of a logarithmic axis: ``span`` powers of ten from the least value on."""
+    low = math.log10(min(values, default=1.0))
+    return [low - 0.1 * span, low + 1.1 * span]
 
 
 def devices_table(found: Sequence[Planned], t: Catalog) -> pd.DataFrame:
@@ -220,8 +249,8 @@ def beside_table(found: Sequence[Beside], t: Catalog) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                t("limits.col_model"): each.model,
-                t("limits.col_ratio"): each.ratio,
+                t("limits.col_model"): _model(each),
+                t("limits.col_theory_ratio"): each.ratio,
                 t("limits.col_device"): _where(each, t),
                 t("limits.col_what"): _what(each, t),
                 t("limits.col_measured_ms"): each.milliseconds,
@@ -231,6 +260,12 @@ def beside_table(found: Sequence[Beside], t: Catalog) -> pd.DataFrame:
             for each in found
         ]
     )
+
+
+def _model(each: Beside) -> str:
+    """Its name on all pages, not the one in links and files."""
+    known = presets().get(each.model)
+    return known.title if known else title_of(each.model)
 
 
 def _where(each: Beside, t: Catalog) -> str:

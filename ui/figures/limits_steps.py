@@ -13,6 +13,7 @@ from core.lab.roofline_ops import Count, waiting_share
 from core.lab.roofline_steps import ATTENTION, REST, StepTime
 from ui.figures.charts import BLUE, ORANGE
 from ui.figures.limits import GREY
+from ui.figures.words import whole_percent
 from ui.i18n import Catalog
 
 PARTS: Final = ("qkv", "output", "gate_up", "down", "head", ATTENTION, REST)
@@ -72,7 +73,7 @@ def batches_chart(found: list[Timed], t: Catalog) -> go.Figure:
         y=[s.median for s in spread],
         name=t("limits.measured_median"),
         marker={"color": BLUE},
-        text=[f"{each.share:.0%}" for each in steps],
+        text=[whole_percent(each.share) for each in steps],
         textposition="inside",
         insidetextanchor="start",
         textangle=0,

@@ -10,6 +10,7 @@ from core.lab.parallel.records import OffloadRun, PipelineRun, ReplicaRun, Timel
 from core.lab.parallel.stages import StagePlan
 from ui.figures.charts import plain
 from ui.figures.parallel import COLOURS, GREY, PATTERNS, dress
+from ui.figures.words import whole_percent
 from ui.i18n import Catalog
 
 SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up")
@@ -113,7 +114,7 @@ def bubble_chart(run: PipelineRun, t: Catalog) -> go.Figure:
         y=[found.bubble for found in run.runs],
         name=t("parallel.bubble_measured"),
         marker={"color": COLOURS[0]},
-        text=[f"{found.bubble:.0%}" for found in run.runs],
+        text=[whole_percent(found.bubble) for found in run.runs],
         textposition="inside",
         insidetextanchor="start",
         textangle=0,

@@ -11,6 +11,7 @@ from core.lab.parallel.stages import StagePlan, head_cost, layer_cost
 from core.model_info import ModelInfo
 from ui.figures.parallel_stages import where_text
 from ui.figures.parallel_sums import strongest
+from ui.figures.words import percent
 from ui.i18n import Catalog
 
 
@@ -148,9 +149,9 @@ def bubbles_table(run: PipelineRun, t: Catalog) -> pd.DataFrame:
                 t("parallel.axis_micro"): found.micro_batches,
                 t("parallel.col_took"): found.took.median,
                 t("parallel.col_range"): f"{found.took.low:,.0f}–{found.took.high:,.0f}",
-                t("parallel.bubble_measured"): f"{found.bubble:.1%}",
-                t("parallel.bubble_ideal"): f"{found.ideal:.1%}",
-                t("parallel.bubble_unequal"): f"{found.unequal:.1%}",
+                t("parallel.bubble_measured"): percent(found.bubble),
+                t("parallel.bubble_ideal"): percent(found.ideal),
+                t("parallel.bubble_unequal"): percent(found.unequal),
                 t("parallel.col_difference"): found.difference,
             }
             for found in run.runs

@@ -14,7 +14,7 @@ from core.edits.spec import Zeros
 from core.lab.prune_records import Crossing, Crossings, Cut, Point, Sweep
 from ui.figures.charts import BLUE, ORANGE
 from ui.figures.pruning_words import megabytes, number
-from ui.figures.words import percent
+from ui.figures.words import percent, whole_percent
 from ui.i18n import Catalog
 
 PINK, GREEN = "#CC79A7", "#009E73"
@@ -91,7 +91,7 @@ def sweep_table(found: Sweep, t: Catalog) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                t("pruning.col_zeros_share"): "2:4" if p.two_of_four else f"{p.share:.0%}",
+                t("pruning.col_zeros_share"): "2:4" if p.two_of_four else whole_percent(p.share),
                 t("pruning.col_method"): t(f"pruning.short_{p.method}"),
                 t("pruning.perplexity"): number(p.judged.perplexity),
                 t("pruning.kl"): p.judged.kl,
@@ -193,7 +193,7 @@ def crossing_table(found: Crossings, t: Catalog) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                t("pruning.col_zeros_share"): f"{p.zeros:.0%}",
+                t("pruning.col_zeros_share"): whole_percent(p.zeros),
                 t("pruning.col_tokens"): p.tokens,
                 t("pruning.col_dense"): _spread(p.dense),
                 t("pruning.col_list"): _spread(p.sparse),

@@ -52,7 +52,7 @@ def importance_map(found: Importance, t: Catalog) -> go.Figure:
     _cells(figure, found, rows, heads, t)
     across = [x for x in (0.0, 1.0, 5.0) if x <= max(1.0, np.nanmax([0.0, *found.layers]))]
     figure.update_xaxes(
-        col=1, title=t("pruning.axis_layer_off"), fixedrange=True,
+        col=1, title=t("pruning.axis_layer_bent"), fixedrange=True,
         tickvals=bent(across).tolist(), ticktext=[f"{x:g}" for x in across],
     )  # fmt: skip
     figure.update_xaxes(
@@ -93,7 +93,7 @@ def _cells(figure: go.Figure, found: Importance, rows: list[int], heads: int, t:
             "orientation": "h", "y": 1.0, "yanchor": "bottom", "thickness": 12, "len": 0.7,
             "x": 1.0, "xanchor": "right",
             "tickvals": bent(inside).tolist(), "ticktext": [nats(x) for x in inside],
-            "title": {"text": t("pruning.axis_nats"), "side": "top"},
+            "title": {"text": t("pruning.axis_nats_bent"), "side": "top"},
         },
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from core.edits.spec import parse_edit
 from core.lab.prune_records import Removal, Removals
 from ui.figures.charts import BLUE, ORANGE
 from ui.figures.pruning_words import megabytes, number
-from ui.figures.words import percent
+from ui.figures.words import percent, whole_percent
 from ui.i18n import Catalog
 
 PINK, GREEN = "#CC79A7", "#009E73"
@@ -30,7 +30,7 @@ def removal_name(edit: str, t: Catalog) -> str:
     if found.groups:
         parts.append(t("pruning.bar_groups", n=found.groups))
     if found.neurons:
-        parts.append(t("pruning.bar_neurons", share=f"{found.neurons:.0%}"))
+        parts.append(t("pruning.bar_neurons", share=whole_percent(found.neurons)))
     return " + ".join(parts) or edit
 
 
@@ -54,9 +54,9 @@ def removals_chart(found: Removals, t: Catalog) -> go.Figure:
     figure = make_subplots(cols=3, shared_yaxes=True, horizontal_spacing=0.03)
     low = math.log10(max(found.perplexity, 1.0))
     columns = (
-        ([row.size.nbytes / found.original.nbytes for row in rows], "{:.0%}"),
-        ([row.times.ratio for row in rows], "{:.0%}"),
-        ([row.judged.perplexity for row in rows], ""),
+        ([row.size.nbytes / found.original.nbytes for row in rows], whole_percent),
+        ([row.times.ratio for row in rows], whole_percent),
+        ([row.judged.perplexity for row in rows], None),
     )
     for place, (values, form) in enumerate(columns, 1):
         logs = [math.log10(min(max(v, 1.0), CEILING)) for v in values]
@@ -68,7 +68,7 @@ def removals_chart(found: Removals, t: Catalog) -> go.Figure:
             base=0 if form else low,
             orientation="h",
             marker=marker,
-            text=[form.format(v) if form else number(v) for v in values],
+            text=[form(v) if form else number(v) for v in values],
             textposition="outside",
             textangle=0,
             cliponaxis=False,
@@ -80,7 +80,7 @@ def removals_chart(found: Removals, t: Catalog) -> go.Figure:
         figure.update_xaxes(col=place, title=t(f"pruning.{key}"), fixedrange=True)
     for place in (1, 2):
         figure.update_xaxes(
-            col=place, range=[0, 1.3], tickvals=[0, 0.5, 1], ticktext=["0", "50%", "100%"]
+            col=place, range=[0, 1.3], tickvals=[0, 0.5, 1], ticktext=["0", "50 %", "100 %"]
         )
     figure.update_xaxes(
         col=3, range=[low - 0.05, math.log10(CEILING) + 0.9],
@@ -104,7 +104,7 @@ def removals_table(found: Removals, t: Catalog) -> pd.DataFrame:
             {
                 t("pruning.col_removed"): removal_name(row.edit, t),
                 t("pruning.memory"): megabytes(row.size.nbytes),
-                t("pruning.col_memory_share"): f"{row.size.nbytes / found.original.nbytes:.1%}",
+                t("pruning.col_memory_share"): percent(row.size.nbytes / found.original.nbytes),
                 t("pruning.col_parameters"): row.size.parameters,
                 t("pruning.col_ratio"): f"× {row.times.ratio:.2f}",
                 t("pruning.col_step"): f"{row.times.original.median:.1f} → "

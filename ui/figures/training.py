@@ -12,6 +12,7 @@ from core.lab.timing import Spread
 from core.lab.training_records import Kept, Kind, Prediction, Training
 from core.lab.training_stored import Words
 from ui.figures.charts import BLUE, ORANGE, plain, short
+from ui.figures.words import percent
 from ui.i18n import Catalog
 
 GREEN, PINK, YELLOW, GREY = "#009E73", "#CC79A7", "#E69F00", "#8a8a8a"
@@ -87,7 +88,7 @@ _FIFTHS: Final = [0, 0.25, 0.5, 0.75, 1]
 
 
 def _percent(p: float | None) -> str:
-    return "" if p is None else f"{p:.1%}"
+    return "" if p is None else percent(p)
 
 
 def loss_chart(found: Training, words: Words, t: Catalog) -> go.Figure:

@@ -11,6 +11,7 @@ from core.lab.timing import Spread
 from core.lab.training_records import Kept, Prediction, Training
 from core.lab.training_stored import Words
 from ui.figures.training import PARTS, memory_values
+from ui.figures.words import percent
 from ui.i18n import Catalog
 
 
@@ -98,7 +99,7 @@ def forgotten_table(found: Training, t: Catalog) -> pd.DataFrame:
             {
                 t("training.col_text"): t(f"training.text_{each.name}"),
                 t("training.col_kl"): each.kl,
-                t("training.col_top1"): each.top1,
+                t("training.col_top1"): percent(each.top1),
                 t("training.col_before"): each.before,
                 t("training.col_after"): each.after,
                 t("training.col_positions"): each.positions,

@@ -15,10 +15,20 @@ def percent(p: float) -> str:
     return f"{100 * p:.{2 if p < 0.01 else 1}f} %"
 
 
+def whole_percent(p: float) -> str:
+    """A share that needs no digits behind the point, as ``percent`` writes it: 57 %."""
+    return f"{100 * p:.0f} %"
+
+
 def signed(x: float, digits: int = 3) -> str:
     """A number with a real minus sign; -inf as −∞."""
     text = f"{abs(x):.{digits}f}" if math.isfinite(x) else "∞"
     return f"−{text}" if x < 0 else text
+
+
+def real_minus(number: str) -> str:
+    """A formatted number with a real minus sign, also in its exponent."""
+    return number.replace("-", "−")
 
 
 def ranges(numbers: Sequence[int], comma: str) -> str:
