@@ -116,6 +116,7 @@ def test_importances_are_measured_and_heads_silenced():
     assert at.slider(key="prune_silence").value == 2
     assert "**2 heads silenced" in words(at)
     # Layers are now offered with what they are worth.
+    healthy(at.run())
     (layers,) = [m for m in at.multiselect if m.key == "prune_layers"]
     assert all("(+" in option or "(−" in option for option in layers.options)
     ran(at, "prune_heads")
