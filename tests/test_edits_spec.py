@@ -18,6 +18,7 @@ from core.edits.spec import (
     Zeros,
     join,
     parse_edit,
+    respelled,
     spell,
     split,
 )
@@ -125,6 +126,14 @@ def test_a_model_with_an_edit_is_a_name():
             resolve(name)
     with pytest.raises(Fault, match="folder"):
         resolve("/no/such#int8", local=False)
+
+
+def test_one_edited_model_has_one_name():
+    assert respelled("tiny#bits:4") == "tiny#bits:4:channel"
+    assert respelled("tiny#bits:4+neurons:0.20") == "tiny#neurons:0.2+bits:4:channel"
+    assert respelled("tiny#") == respelled("tiny") == "tiny"
+    for no_edit in ("", "tiny#nothing", "/my/#1 model", "tiny#bits:4#bits:3"):
+        assert respelled(no_edit) == no_edit
 
 
 def test_rounding_is_the_grid_of_the_arithmetic():

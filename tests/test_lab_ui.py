@@ -133,6 +133,22 @@ def test_every_page_can_show_an_edited_model_and_the_way_back(lang):
     assert query_of(at)["model"] == "tiny"
 
 
+def test_an_edit_may_be_spelled_in_another_way():
+    """In the name of the model, in a link or typed into the sidebar, and not in its full form."""
+    t, name = catalog("en"), "tiny#bits:3:channel"
+    at = open_app("4_Layers", model="tiny#bits:3", lang="en", prompt="the thing")
+    assert at.session_state["place"].spec.model == name
+    info = store().engine(name).info
+    assert any(info.dtype in caption.value for caption in at.sidebar.caption)
+    at.button(key="edit_off").click().run()
+    at.selectbox(key="w_model").set_value("own").run()
+    at.text_input(key="w_own").set_value("tiny#bits:3").run()
+    at.button(key="load_own").click().run()
+    assert not at.exception
+    assert at.session_state["place"].spec.model == name
+    assert t("lab.edit", edit=edit_words(t, "bits:3")) in words(at)
+
+
 def test_an_edit_of_the_link_that_cannot_be_read_is_named():
     at = open_app("4_Layers", model="tiny", edit="bots:3", lang="en", prompt="the thing")
     assert "edit" in words(at)

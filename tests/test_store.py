@@ -97,6 +97,16 @@ def test_five_at_the_first_second_load_it_once(store, works):
     assert len({id(engine) for engine in got}) == 1
 
 
+def test_two_spellings_of_an_edit_are_one_model(store, works):
+    found = ready(store, "tiny#int4")
+    assert store.state("tiny#int4:64").status == "ready"
+    assert ready(store, "tiny#int4:64") is found
+    assert store.wait("tiny#int4", 1).status == "ready"
+    with store.using("tiny#int4") as used:
+        assert used is found
+    assert works.built == ["tiny#int4:64"]
+
+
 def test_the_way_from_absent_to_ready(store, works):
     works.on_disk.clear()
     assert store.state("smollm2-135m") == module.ModelState("absent", message="not_fetched")

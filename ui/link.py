@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from core.edits.spec import join, parse_edit, spell, split
+from core.edits.spec import join, parse_edit, respelled, spell, split
 from core.engine.toy_classics import CLASSICS, limit_of
 from core.faults import Fault
 from core.settings import RunSpec, Settings
@@ -155,7 +155,7 @@ def decode(query: Mapping[str, str], lang: str) -> Opened:
             notes.append(name)
     spec = RunSpec(
         model=join(
-            query.get("model", DEFAULT.model)[:MODEL_CAP] or DEFAULT.model,
+            respelled(query.get("model", DEFAULT.model)[:MODEL_CAP] or DEFAULT.model),
             read("edit", _edit, ""),
         ),
         prompt=repair(query.get("prompt", DEFAULT.prompt))[:TEXT_CAP],

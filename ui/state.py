@@ -20,6 +20,7 @@ from core.decode.choose import choose
 from core.decode.generate import OnStep, run, slim_choice
 from core.decode.past import Past
 from core.decode.rules import Rules, rules_for
+from core.edits.spec import respelled
 from core.engine.cost import Cost, cost
 from core.engine.memory import ByteLRU
 from core.engine.protocol import Engine
@@ -123,6 +124,8 @@ def write_link() -> None:
 def ask(**changes: Any) -> None:
     """Change the question: fields of RunSpec or of Settings. Raises Fault for illegal values."""
     here = place()
+    if "model" in changes:
+        changes["model"] = respelled(changes["model"])
     own = {k: v for k, v in changes.items() if k in Settings.__dataclass_fields__}
     rest = {k: v for k, v in changes.items() if k in RunSpec.__dataclass_fields__}
     settings = replace(here.spec.settings, **own)

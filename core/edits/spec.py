@@ -101,6 +101,16 @@ def join(name: str, edit: ModelEdit | str) -> str:
     return f"{name}{MARK}{text}" if text else name
 
 
+def respelled(reference: str) -> str:
+    """The same reference with its edit as it is always spelled, so that one edited model has one
+    name. What is no edit stays as it is."""
+    name, edit = split(reference)
+    try:
+        return join(name, parse_edit(edit)) if MARK in reference else reference
+    except Fault:
+        return reference
+
+
 def parse_edit(text: str) -> ModelEdit:
     """Raises Fault with one sentence for what is no edit."""
     if len(text) > MOST:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from core.edits.spec import respelled
 from core.engine.protocol import Engine
 from core.faults import Fault, NotReady
 from core.limits import megabytes
@@ -52,7 +53,6 @@ class _Slot:
 
     def __init__(self, name: str, entry: ModelEntry) -> None:
         self.name = name
-        """As it was asked for; the entry's own may spell the edit in another way."""
         self.entry = entry
         self.state = ModelState("absent")
         self.engine: Engine | None = None
@@ -111,6 +111,7 @@ class ModelStore:
 
     def state(self, name: str) -> ModelState:
         """How far the model is. Raises Fault for a name that is no model."""
+        name = respelled(name)
         with self._changed:
             slot = self._slots.get(name)
             if slot is not None and slot.state.status != "absent":
@@ -127,6 +128,7 @@ class ModelStore:
         ``accept_terms``; one that failed stays failed until ``retry``, so that a page may
         ask at every rerun. Raises Fault for a name that is no model.
         """
+        name = respelled(name)
         with self._changed:
             found = self.state(name)
             if found.status in ("ready", *BUSY) or (found.status == "failed" and not retry):
@@ -151,6 +153,7 @@ class ModelStore:
 
         Raises NotReady while it is coming or was not asked for, the Fault if it failed.
         """
+        name = respelled(name)
         with self._changed:
             slot = self._slots.get(name)
             if slot is not None and slot.engine is not None:
@@ -168,7 +171,7 @@ class ModelStore:
         """The engine, kept in memory for as long as the body runs. Raises like ``engine``."""
         with self._changed:
             engine = self.engine(name)
-            slot = self._slots[name]
+            slot = self._slots[respelled(name)]
             slot.pins += 1
         try:
             yield engine
