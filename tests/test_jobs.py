@@ -200,3 +200,13 @@ def test_an_answer_can_be_forgotten():
 
 def iter_of(value):
     yield value
+
+
+def test_a_patient_kind_of_job_goes_on_without_a_look(monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 0.01)
+    jobs, script = Jobs("lab_failed", size=size, kept_bytes=10**6, patience=30), Script(3)
+    job = jobs.start("k", script, "a")
+    time.sleep(0.05)
+    script.go.release(3)
+    assert not job.wait(10).running
+    assert script.made == 3

@@ -72,7 +72,9 @@ class Job(Generic[T]):
         gate: threading.Semaphore,
         *,
         failed: str,
+        patience: float | None = None,
     ) -> None:
+        self._patience = patience
         self._turns, self._keep, self._gate, self._failed = turns, keep, gate, failed
         self._changed = threading.Condition()
         self._watchers: dict[Hashable, float] = {}
@@ -103,7 +105,8 @@ class Job(Generic[T]):
 
     def _awake(self) -> bool:
         latest = max(self._watchers.values(), default=0.0)
-        return time.monotonic() - latest < PATIENCE
+        patience = PATIENCE if self._patience is None else self._patience
+        return time.monotonic() - latest < patience
 
     def _go_on(self) -> bool:
         """Whether anybody wants another turn; waits for them for a while."""
@@ -158,12 +161,19 @@ class Jobs(Generic[T]):
 
     ``failed`` is the code of the fault for an error of the program, ``kept_bytes`` the budget
     for answers, whose ``size`` is in bytes; ``at_once`` jobs take a turn at the same time, the
-    others wait for theirs.
+    others wait for theirs. A job pauses after ``patience`` seconds without a look.
     """
 
     def __init__(
-        self, failed: str, *, size: Callable[[T], int], kept_bytes: int, at_once: int = 2
+        self,
+        failed: str,
+        *,
+        size: Callable[[T], int],
+        kept_bytes: int,
+        at_once: int = 2,
+        patience: float | None = None,
     ) -> None:
+        self._patience = patience
         self._code, self._size = failed, size
         self._kept: ByteLRU[Hashable, T] = ByteLRU(kept_bytes)
         self._running: dict[Hashable, Job[T]] = {}
@@ -206,7 +216,9 @@ class Jobs(Generic[T]):
                 def keep(done: T) -> None:
                     self._kept.put(key, done, self._size(done))
 
-                found = self._running[key] = Job(turns, keep, self._gate, failed=self._code)
+                found = self._running[key] = Job(
+                    turns, keep, self._gate, failed=self._code, patience=self._patience
+                )
         found.watch(who)
         return found
 

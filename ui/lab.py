@@ -6,12 +6,14 @@ runs at a time in this process, because two would spoil each other's times.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, is_dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import streamlit as st
 
+from core.faults import Fault
 from core.trace import nbytes
 from ui.figures.words import whole_percent
 from ui.i18n import Catalog
@@ -22,7 +24,11 @@ MOMENT: Final = 0.4
 """Seconds for which a page waits, so that quick answers come at once."""
 REFRESH: Final = 0.7
 """Seconds between two looks at an experiment that runs."""
+PATIENCE: Final = 75.0
+"""Seconds without a look after which an experiment pauses: a browser lets a page that is hidden
+for long look once a minute, and a reader who looks elsewhere meanwhile still wants the result."""
 _WHOLE: Final = "lab_whole"
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Answer)
 
@@ -36,7 +42,7 @@ def size(record: Any) -> int:
 @st.cache_resource(show_spinner=False)
 def jobs() -> Jobs[Any]:
     """The experiments of this process."""
-    return Jobs("lab_failed", size=size, kept_bytes=KEPT_BYTES, at_once=1)
+    return Jobs("lab_failed", size=size, kept_bytes=KEPT_BYTES, at_once=1, patience=PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,18 @@ def _leave_others(name: str, key: Hashable) -> None:
 
 
 def _draw(frame: _Frame[Any], running: bool) -> None:
+    """A fragment that looks again by itself: what fails in it would otherwise end as Streamlit's
+    own box, past the border of the page."""
+    try:
+        _drawn(frame, running)
+    except Fault as fault:
+        st.error(frame.t.fault(fault))
+    except Exception:
+        _log.exception("experiment %s", frame.name)
+        st.error(frame.t("frame.broken"))
+
+
+def _drawn(frame: _Frame[Any], running: bool) -> None:
     if st.session_state.pop(_WHOLE, False):
         st.rerun(scope="app")
     now = _now(frame.name, frame.key)
