@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from core.edits.spec import parse_edit
 from core.lab.prune_records import Removal, Removals
-from ui.figures.charts import BLUE, ORANGE
+from ui.figures.charts import BELOW, BLUE, ORANGE
 from ui.figures.pruning_words import megabytes, number
 from ui.figures.words import percent, whole_percent
 from ui.i18n import Catalog
@@ -77,14 +77,13 @@ def removals_chart(found: Removals, t: Catalog) -> go.Figure:
             showlegend=False,
         )
     for place, key in enumerate(("axis_memory", "axis_step", "axis_perplexity_short"), 1):
-        figure.update_xaxes(col=place, title=t(f"pruning.{key}"), fixedrange=True)
+        title = {"text": t(f"pruning.{key}"), "standoff": BELOW}
+        figure.update_xaxes(col=place, title=title, fixedrange=True)
     for place in (1, 2):
-        figure.update_xaxes(
-            col=place, range=[0, 1.3], tickvals=[0, 0.5, 1], ticktext=["0", "50 %", "100 %"]
-        )
+        figure.update_xaxes(col=place, range=[0, 1.6], tickvals=[0, 1], ticktext=["0", "100 %"])
     figure.update_xaxes(
         col=3, range=[low - 0.05, math.log10(CEILING) + 0.9],
-        tickvals=[1, 2, 3, 4, 5], ticktext=["10", "100", "1k", "", "100k"],
+        tickvals=[2, 4], ticktext=["100", "10k"],
     )  # fmt: skip
     figure.update_yaxes(fixedrange=True, range=[len(rows) - 0.4, -0.6])
     figure.update_yaxes(
