@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.edits.spec import STORAGES
+from core.faults import Fault
 from core.lab.machine import machine
 from tests.pages.app import data_of, open_app, query_of, words
 from ui.edit_words import edit_words, model_words
@@ -34,6 +35,11 @@ def script():
     wait = st.session_state.get("wait", 0.0)
     fails = st.session_state.get("fails", False)
 
+    def show(found):
+        if fault := st.session_state.get("broken"):
+            raise fault
+        st.markdown(f"found {found.value}")
+
     def turns():
         for step in range(1, 6):
             time.sleep(wait)
@@ -47,7 +53,7 @@ def script():
         "count",
         ("question", st.session_state["test"], fails),
         turns,
-        lambda found: st.markdown(f"found {found.value}"),
+        show,
         cost="a second",
         before=lambda: st.markdown("recorded 3"),
     )
@@ -98,6 +104,23 @@ def test_stopping_keeps_what_there_is():
         time.sleep(0.1)
         at.run()
     assert "found 5" in said(at)
+
+
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [(ValueError("no slider"), "frame.broken"), (Fault("empty_prompt"), "fault.empty_prompt")],
+)
+def test_what_fails_while_it_is_drawn_is_a_sentence(broken, sentence):
+    """It draws itself again and again, where the page does not catch it."""
+    at = opened(sentence, broken=broken)
+    at.button(key="lab_run_count").click().run()
+    for _ in range(50):
+        if at.error:
+            break
+        time.sleep(0.05)
+        at.run()
+    assert catalog("en")(sentence) in said(at)
+    assert "no slider" not in said(at)
 
 
 def test_a_fault_is_a_sentence_and_a_button():

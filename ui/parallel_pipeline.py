@@ -41,12 +41,12 @@ def draw_pipeline(context: Context) -> None:
     values = here(FIELD, TABLE)
     most = min(most_ranks(), info.layers)
     stages = min(values["stages"], most)
+    plan = stages_of(info, stages, values["by"])
     left, right = st.columns(2, gap="medium")
     with left:
         pick(t, "stages", range(2, most + 1), stages, str)
     with right:
         pick(t, "by", BY, values["by"], lambda by: t(f"parallel.by_{by}"))
-    plan = stages_of(info, stages, values["by"])
     mark(t, "computed", t("parallel.cost_how"))
     chart(t, figures.cost_chart(plan, layer_cost(info), head_cost(info), t), "cost")
     formula = t("parallel.comma").join(

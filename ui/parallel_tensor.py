@@ -161,10 +161,12 @@ def _pickers(context: Context, now: TensorRun, layer: int, part: str, position: 
     left, middle, right = st.columns(3, gap="medium")
     with left:
         key = show("w_parallel_layer", layer + 1)
-        st.slider(
-            t("parallel.pick_layer"), 1, now.plan.layers, key=key,
-            on_change=lambda: choose(FIELD, TABLE, layer=st.session_state[key] - 1),
-        )  # fmt: skip
+        # A slider needs two ends.
+        if now.plan.layers > 1:
+            st.slider(
+                t("parallel.pick_layer"), 1, now.plan.layers, key=key,
+                on_change=lambda: choose(FIELD, TABLE, layer=st.session_state[key] - 1),
+            )  # fmt: skip
     with middle:
         pick(t, "part", PARTS, part, lambda name: t(f"parallel.part_{name}"))
     with right:

@@ -52,6 +52,15 @@ def test_what_goes_where_is_said_before_anything_starts(lang):
     assert not at.error
 
 
+def test_a_single_layer_is_cut_lengthwise_but_not_into_stages():
+    at = open_app(PAGE, model="tiny", edit="layers:0", lang="en", prompt=PROMPT)
+    assert catalog("en")("fault.one_layer_no_stages") in words(at)
+    assert all(group.options for group in at.button_group)
+    at = run(at, "parallel_tensor")
+    assert catalog("en")("parallel.sums_title") in words(at)
+    assert not at.error
+
+
 def test_attention_whole_halves_the_sums():
     link = "ranks=3,attention=whole"
     at = open_app(PAGE, model="tiny", lang="en", prompt=PROMPT, parallel=link)

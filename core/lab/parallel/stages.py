@@ -48,6 +48,8 @@ def stages_of(info: ModelInfo, stages: int, by: By = "layers") -> StagePlan:
         raise Fault("unknown_split", value=by, allowed=", ".join(BY))
     if info.layers == 0:
         raise Fault("lab_needs_weights")
+    if info.layers == 1:
+        raise Fault("one_layer_no_stages")
     most = min(most_ranks(), info.layers)
     if not 2 <= stages <= most:
         raise Fault("ranks_out_of_range", ranks=stages, low=2, high=most)
