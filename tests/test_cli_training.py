@@ -38,7 +38,10 @@ def test_training_as_json(capsys):
 def test_training_in_lines(capsys):
     assert main(TRAIN) == 0
     said = capsys.readouterr().out
-    assert "moving weights                   0          36,384" in said
+    assert "weights that move                0          36,384" in said
+    # "bytes" heads the table; its last row is their sum.
+    assert [line.split()[0] for line in said.splitlines()].count("bytes") == 1
+    assert any(line.startswith("together ") for line in said.splitlines())
     assert "served model bit-equal" in said
     assert "copy gone" in said
 

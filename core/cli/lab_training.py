@@ -182,8 +182,9 @@ def _memory_lines(memory: dict[str, Any]) -> Iterator[str]:
     for name in ("weights", "kv_cache", "gradients", "optimizer_states", "activations", "bytes"):
         values = [each.get(name) for each in (one, other)]
         shown = ["–" if value is None else f"{value:,}" for value in values]
-        yield f"{name.replace('_', ' '):<18}{shown[0]:>16}{shown[1]:>16}"
-    yield f"{'moving weights':<18}{one['moving_weights']:>16,}{other['moving_weights']:>16,}"
+        label = "together" if name == "bytes" else name.replace("_", " ")
+        yield f"{label:<18}{shown[0]:>16}{shown[1]:>16}"
+    yield f"{'weights that move':<18}{one['moving_weights']:>16,}{other['moving_weights']:>16,}"
 
 
 def _prediction_lines(name: str, found: dict[str, Any]) -> Iterator[str]:
