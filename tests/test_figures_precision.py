@@ -42,6 +42,8 @@ def sweep(kl, *, grid=ROW, bits=(8, 4, 2)):
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_cliff_is_drawn_from_eight_to_two_bits(lang):
     figure = sweep_chart(sweep(8.0), None, [ROW], Rounding(Grid(4)), catalog(lang))
+    # The cliff is shaded in both parts.
+    assert [shape.yref for shape in figure.layout.shapes] == ["y domain", "y2 domain"]
     curve, same, mine, mine_same = figure.data
     assert list(curve.x) == list(same.x) == [8, 4, 2]
     assert list(curve.y) == [1.0, 2.0, 4.0]

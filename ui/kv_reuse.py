@@ -13,6 +13,7 @@ from core.lab.kv_records import Reuse
 from core.lab.models import local
 from ui import state
 from ui.context import Context
+from ui.controls import guess_chinese
 from ui.figures.kv_sizes import in_bytes
 from ui.figures.words import tiny
 from ui.i18n import Catalog
@@ -25,6 +26,9 @@ from ui.widgets import show_text
 LONG: Final = 256
 """Tokens of the beginning that both prompts can be given."""
 
+MORE: Final = {"en": " not", "zh": " 不"}
+"""A further word for the example, in the language of the prompt, not of the page."""
+
 
 def reuse_part(t: Catalog, context: Context | None, engine: Engine | None) -> None:
     """Positions and time saved where a beginning was read before."""
@@ -33,7 +37,7 @@ def reuse_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
     title(t, 5, "reuse_title")
     st.caption(t("kv_cache.reuse_text"))
     values = here()
-    typed = values["second"] or _example(t, context)
+    typed = values["second"] or _example(context)
     show_text("kv_second", typed)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -72,9 +76,9 @@ def reuse_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
     )
 
 
-def _example(t: Catalog, context: Context) -> str:
+def _example(context: Context) -> str:
     """The reader's own prompt, and a word more."""
-    more = t("kv_cache.second_more")
+    more = MORE["zh" if guess_chinese(context.spec.prompt) else "en"]
     return " ".join(context.spec.prompt[: SECOND_CAP - len(more)].split()) + more
 
 

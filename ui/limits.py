@@ -145,7 +145,7 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
         st.caption(_where_measured(found, t))
     for each in passes:
         name = t(f"limits.{each.case.phase}")
-        with st.expander(f"{t('lab.as_table')}: {name}", icon=":material/table:"):
+        with st.expander(f"{t('lab.as_table')} · {name}", icon=":material/table:"):
             frame = operations_table(each, found.roof, dtype, t)
             number = st.column_config.NumberColumn(format="%.4g")
             config = {str(column): number for column in frame.columns[1:]}

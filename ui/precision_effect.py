@@ -29,6 +29,10 @@ from ui.precision_options import setting_here
 COMPARE: Final = "pages/8_Compare.py"
 _GO: Final = "precision_compare"
 
+JOINER: Final = "\u2060"
+"""Between stars and text: Markdown takes ``a**!b**`` for letters, since a mark of punctuation
+stands behind the stars. It is not seen and has no width."""
+
 
 def effect_part(t: Catalog, context: Context | None, reference: Reference) -> None:
     """What the chosen rounding does to this prompt, and the ways to look at it elsewhere."""
@@ -111,8 +115,8 @@ def _show(
                 setting=rounding_words(setting, t),
                 kl=f"{found.point.kl:.3g}",
                 top1=percent(found.point.top1),
-                n=found.point.positions,
-                before=f"{found.perplexity:.4g}",
+                n=f"{found.point.positions:,}",
+                before=f"{found.perplexity:,.4g}",
                 after=f"{found.point.perplexity:,.4g}",
                 size=megabytes(found.nbytes),
                 codes=megabytes(found.point.nbytes),
@@ -158,7 +162,7 @@ def _texts(t: Catalog, context: Context, found: Effect, words: str) -> None:
 
 def _marked(text: str, same: int) -> str:
     first, rest = (_line(part) for part in (text[:same], text[same:]))
-    bold = f"**{rest.strip()}**" if rest.strip() else ""
+    bold = f"**{JOINER}{rest.strip()}{JOINER}**" if rest.strip() else ""
     gap = " " if rest[:1].isspace() or first[-1:].isspace() else ""
     return f"{first.rstrip()}{gap}{bold}" or "–"
 

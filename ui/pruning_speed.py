@@ -59,7 +59,8 @@ def _recorded(bench: Bench) -> None:
 def _how(bench: Bench, found: Crossings) -> str:
     repeats = found.points[0].dense.repeats if found.points else 0
     return bench.t(
-        "pruning.speed_how", name=plain(found.name), rows=found.rows, columns=found.columns,
+        "pruning.speed_how", name=plain(found.name), rows=f"{found.rows:,}",
+        columns=f"{found.columns:,}",
         n=repeats,
     )  # fmt: skip
 

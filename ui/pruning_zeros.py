@@ -173,7 +173,7 @@ def _cut(bench: Bench) -> None:
 
     def drawn(found: Cut) -> None:
         mark(t, "computed", t("pruning.cut_how", name=plain(found.name), rows=f"{found.rows:,}",
-                              columns=found.columns))  # fmt: skip
+                              columns=f"{found.columns:,}"))  # fmt: skip
         st.plotly_chart(
             cut_chart(found, t), key="prune_cut_chart", config=PLAIN, alt=t("pruning.cut_alt")
         )

@@ -9,6 +9,7 @@ from core.lab.quantize_recorded import recorded
 from tests.pages.app import healthy, open_app, query_of, words
 from ui import lab, state
 from ui.i18n import catalog
+from ui.precision_effect import _marked
 from ui.state import store
 
 PAGE = "10_Precision"
@@ -65,7 +66,7 @@ def test_the_sweep_and_one_setting_are_measured_on_demand():
     assert "**Measured**" in words(at)
     assert [metric.label for metric in at.metric][:2] == [
         "KL from the reference",
-        "Same first choice",
+        "Same favourite",
     ]
     # In place of the figures of another model, which were recorded.
     assert len(at.get("plotly_chart")) == charts
@@ -151,6 +152,11 @@ def test_a_grid_that_the_weights_sit_on_is_no_miracle(monkeypatch, default_model
     other = open_app(PAGE, lang="en", ready=False, precision="share=64,grid=asym")
     assert "miracle" not in words(other)
     assert float(other.metric[0].value) > 0.1
+
+
+def test_the_difference_of_two_texts_is_bold_before_a_mark_too():
+    assert _marked("to be!", 5) == r"to be**{0}\!{0}**".format("\u2060")
+    assert _marked("same", 4) == "same"
 
 
 def test_a_table_of_probabilities_has_no_weights_and_says_so():

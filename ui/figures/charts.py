@@ -16,6 +16,11 @@ MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
 LONGEST = 12
 BLUE, ORANGE = "#2B87C2", "#E06A1B"
 """Between the two themes' own blue and orange, so that one figure reads well on both grounds."""
+INK = "#111111"
+"""Text on coloured bars: on every fill here it stands out more than white."""
+BELOW = 8
+"""Pixels from the numbers of an axis to its title. Without it Plotly draws the title among the
+numbers where these are far apart."""
 LEANING = [0, -40, -90]
 """Angles for names along an axis. Turned this way they end below their places; the other way
 Plotly drops the last one where there is no room beside it."""

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from core.lab.kv_records import Trick, TrickResult
 from ui.figures.charts import BLUE, ORANGE
-from ui.figures.words import percent, whole_percent
+from ui.figures.words import percent, tiny, whole_percent
 from ui.i18n import Catalog
 
 PINK, GREEN = "#CC79A7", "#009E73"
@@ -67,7 +67,7 @@ def tricks_chart(results: Sequence[TrickResult], t: Catalog) -> go.Figure:
         base=LEAST,
         orientation="h",
         marker=marker,
-        text=[f"{result.kl:.2g}" if result.kl >= LEAST else "≈ 0" for result in results],
+        text=[_cost(result.kl) for result in results],
         textposition="outside",
         cliponaxis=False,
         customdata=names,
@@ -92,6 +92,13 @@ def tricks_chart(results: Sequence[TrickResult], t: Catalog) -> go.Figure:
         bargap=0.3,
     )
     return figure
+
+
+def _cost(kl: float) -> str:
+    """0.21, 6.5 × 10⁻⁵, ≈ 0."""
+    if kl < LEAST:
+        return "≈ 0"
+    return tiny(kl) if kl < 0.001 else f"{kl:.2g}"
 
 
 def tricks_table(results: Sequence[TrickResult], t: Catalog) -> pd.DataFrame:

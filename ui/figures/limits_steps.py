@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from core.lab.roofline import Roof
 from core.lab.roofline_ops import Count, waiting_share
 from core.lab.roofline_steps import ATTENTION, REST, StepTime
-from ui.figures.charts import BLUE, ORANGE
+from ui.figures.charts import BLUE, INK, ORANGE
 from ui.figures.limits import GREY
 from ui.figures.words import whole_percent
 from ui.i18n import Catalog
@@ -76,6 +76,7 @@ def batches_chart(found: list[Timed], t: Catalog) -> go.Figure:
         text=[whole_percent(each.share) for each in steps],
         textposition="inside",
         insidetextanchor="start",
+        insidetextfont={"color": INK},
         textangle=0,
         error_y={
             "type": "data",

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from core.lab.parallel.deal import Span, TensorPlan
 from core.model_info import ModelInfo
+from ui.figures.charts import INK
 from ui.i18n import Catalog
 
 COLOURS: Final = (
@@ -166,7 +167,7 @@ def _pieces(found: Sequence[Band], name: str, colour: str, pattern: str, t: Cata
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
-        textfont={"color": "#ffffff", "size": 14},
+        textfont={"color": INK, "size": 14},
         marker={
             "color": colour,
             "line": {"color": "#ffffff", "width": 1.5},

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from core.lab.parallel.records import OffloadRun, PipelineRun, ReplicaRun, Timeline
 from core.lab.parallel.stages import StagePlan
-from ui.figures.charts import plain
+from ui.figures.charts import INK, plain
 from ui.figures.parallel import COLOURS, GREY, PATTERNS, dress
 from ui.figures.words import whole_percent
 from ui.i18n import Catalog
@@ -37,7 +37,7 @@ def cost_chart(plan: StagePlan, layer: int, head: int, t: Catalog) -> go.Figure:
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
-            textfont={"color": "#ffffff"},
+            textfont={"color": INK},
             marker={"color": colour, "pattern": {"shape": pattern, "fillmode": "overlay",
                     "fgopacity": 0.25, "fgcolor": "#ffffff"}},
             hovertemplate="%{x:,.1f} M<extra>" + t(f"parallel.cost_{key}") + "</extra>",
@@ -84,7 +84,7 @@ def gantt(found: Timeline, stages: int, t: Catalog) -> go.Figure:
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
-            textfont={"color": "#ffffff", "size": 15},
+            textfont={"color": INK, "size": 15},
             marker={
                 "color": COLOURS[stage],
                 "opacity": [1.0 if bar.micro_batch % 2 == 0 else 0.78 for bar in own],
@@ -118,7 +118,7 @@ def bubble_chart(run: PipelineRun, t: Catalog) -> go.Figure:
         textposition="inside",
         insidetextanchor="start",
         textangle=0,
-        textfont={"color": "#ffffff", "size": 15},
+        textfont={"color": INK, "size": 15},
         hovertemplate="%{y:.1%}<extra>" + t("parallel.bubble_measured") + "</extra>",
     )
     for values, key, colour, symbol, dash in (
@@ -164,7 +164,7 @@ def places_chart(run: OffloadRun, t: Catalog) -> go.Figure:
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
-            textfont={"color": "#ffffff"},
+            textfont={"color": INK},
             marker={
                 "color": COLOURS[kind],
                 "line": {"color": "#ffffff", "width": 1.5},

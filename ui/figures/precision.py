@@ -70,6 +70,40 @@ def curve_points(sweep: Sweep, curve: Grid, *, head: bool) -> list[Point]:
     return [point for point in found if point is not None]
 
 
+def _cliff(figure: go.Figure, t: Catalog) -> None:
+    """The shade behind both parts, which hold nothing yet."""
+    low, high = CLIFF
+    figure.add_vrect(
+        x0=low, x1=high, fillcolor=ORANGE, opacity=0.1, line_width=0, layer="below",
+        exclude_empty_subplots=False,
+    )  # fmt: skip
+    figure.add_annotation(
+        x=(low + high) / 2, y=1, yref="paper", yanchor="bottom", showarrow=False,
+        text=t("precision.cliff"),
+    )  # fmt: skip
+
+
+def _ring(figure: go.Figure, mine: Point, bits: int, t: Catalog) -> None:
+    """Around the reader's setting."""
+    for row, value in ((1, max(mine.kl, LEAST)), (2, mine.top1)):
+        figure.add_scatter(
+            row=row,
+            col=1,
+            x=[bits],
+            y=[value],
+            mode="markers",
+            marker={
+                "symbol": "circle-open",
+                "size": 20,
+                "line": {"width": 3, "color": ORANGE},
+                "color": ORANGE,
+            },
+            name=t("precision.yours"),
+            showlegend=row == 1,
+            hoverinfo="skip",
+        )
+
+
 def sweep_chart(
     known: Sweep | None, measured: Sweep | None, curves: Sequence[Grid], here: Rounding, t: Catalog
 ) -> go.Figure:
@@ -77,12 +111,7 @@ def sweep_chart(
     reader's setting is ringed. ``known`` is drawn thin where ``measured`` has the same curve.
     """
     figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.06, row_heights=[3, 2])
-    low, high = CLIFF
-    figure.add_vrect(x0=low, x1=high, fillcolor=ORANGE, opacity=0.1, line_width=0, layer="below")
-    figure.add_annotation(
-        x=(low + high) / 2, y=1, yref="paper", yanchor="bottom", showarrow=False,
-        text=t("precision.cliff"),
-    )  # fmt: skip
+    _cliff(figure, t)
     for curve in curves:
         for sweep, name, new in ((known, "recorded", False), (measured, "measured", True)):
             points = curve_points(sweep, curve, head=here.head) if sweep else []
@@ -91,23 +120,7 @@ def sweep_chart(
                 _curve(figure, points, curve, f"lab.{name}" if both and new else "", t)
     mine = (measured and measured.at(here)) or (known and known.at(here))
     if mine:
-        for row, value in ((1, max(mine.kl, LEAST)), (2, mine.top1)):
-            figure.add_scatter(
-                row=row,
-                col=1,
-                x=[here.grid.bits],
-                y=[value],
-                mode="markers",
-                marker={
-                    "symbol": "circle-open",
-                    "size": 20,
-                    "line": {"width": 3, "color": ORANGE},
-                    "color": ORANGE,
-                },
-                name=t("precision.yours"),
-                showlegend=row == 1,
-                hoverinfo="skip",
-            )
+        _ring(figure, mine, here.grid.bits, t)
     figure.update_xaxes(row=2, col=1, title=t("precision.axis_bits"))
     figure.update_xaxes(
         range=[8.3, 1.7],

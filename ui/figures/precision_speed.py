@@ -62,7 +62,11 @@ def speed_chart(found: Speed, t: Catalog) -> go.Figure:
         )
         most = max([1.0, *(value for value in values if value is not None)])
         figure.update_xaxes(
-            col=col, title=t(f"precision.{key}"), range=[0, most * 1.35], nticks=4, fixedrange=True
+            col=col,
+            title=t(f"precision.{key}"),
+            range=[0, most * 1.5],
+            tickvals=[0, 1],
+            fixedrange=True,
         )
         figure.add_vline(x=1, line={"color": "#8A8F98", "width": 1, "dash": "dot"}, col=col)
     figure.update_yaxes(fixedrange=True, range=[len(rows) - 0.4, -0.6])

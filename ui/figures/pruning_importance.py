@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.lab.prune_records import Importance, Together
-from ui.figures.charts import BLUE, ORANGE
+from ui.figures.charts import BELOW, BLUE, ORANGE
 from ui.i18n import Catalog
 
 TICKS: Final = (-1.0, -0.1, -0.01, 0.0, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -52,11 +53,14 @@ def importance_map(found: Importance, t: Catalog) -> go.Figure:
     _cells(figure, found, rows, heads, t)
     across = [x for x in (0.0, 1.0, 5.0) if x <= max(1.0, np.nanmax([0.0, *found.layers]))]
     figure.update_xaxes(
-        col=1, title=t("pruning.axis_layer_bent"), fixedrange=True,
+        col=1, title={"text": t("pruning.axis_layer_bent"), "standoff": BELOW}, fixedrange=True,
         tickvals=bent(across).tolist(), ticktext=[f"{x:g}" for x in across],
     )  # fmt: skip
     figure.update_xaxes(
-        col=2, title=t("pruning.axis_head"), fixedrange=True, dtick=1 if heads < 16 else 4
+        col=2,
+        title={"text": t("pruning.axis_head"), "standoff": BELOW},
+        fixedrange=True,
+        dtick=1 if heads < 16 else 4,
     )
     figure.update_yaxes(fixedrange=True, range=[layers + 0.5, 0.5], dtick=5 if layers > 12 else 1,
                         tick0=5 if layers > 12 else 1)  # fmt: skip
@@ -135,7 +139,12 @@ def together_chart(found: Together, t: Catalog) -> go.Figure:
             marker={"symbol": symbol, "size": 9},
             hovertemplate="%{x}: %{y:+.3f}<extra>%{fullData.name}</extra>",
         )
-    figure.update_xaxes(title=t(f"pruning.axis_{found.kind}_off"), fixedrange=True, tickvals=x)
+    figure.update_xaxes(
+        title={"text": t(f"pruning.axis_{found.kind}_off"), "standoff": BELOW},
+        fixedrange=True,
+        tickvals=_apart(x),
+        tickangle=0,
+    )
     figure.update_yaxes(title=t("pruning.axis_nats"), fixedrange=True, zeroline=True)
     return figure.update_layout(
         height=300,
@@ -144,6 +153,16 @@ def together_chart(found: Together, t: Catalog) -> go.Figure:
         dragmode=False,
         hovermode="closest",
     )
+
+
+def _apart(counts: Sequence[int]) -> list[int]:
+    """The counts that have room for their number, on a phone too; the last one always has."""
+    room = max(counts, default=0) / 14
+    found: list[int] = []
+    for count in sorted(counts, reverse=True):
+        if not found or found[-1] - count >= room:
+            found.append(count)
+    return found[::-1]
 
 
 def together_table(found: Together, t: Catalog) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from core.lab.speculative import expected_tokens
 from core.lab.speculative_records import Drafted, Round, Speculation
 from core.lab.training_stored import Words
-from ui.figures.charts import BLUE, ORANGE
+from ui.figures.charts import BLUE, INK, ORANGE
 from ui.figures.training import GREEN, GREY, PINK, pattern_of
 from ui.i18n import Catalog, plain
 
@@ -91,6 +91,7 @@ def time_chart(found: Speculation, t: Catalog) -> go.Figure:
             text=[f"{v:,.0f}" if v > 0.06 * most else "" for v in values],
             textposition="inside",
             insidetextanchor="middle",
+            insidetextfont={"color": INK},
             marker={"color": colour, "pattern": pattern_of(pattern)},
             hovertemplate=f"{t(f'training.piece_{name}')}: %{{x:,.1f}} ms<extra></extra>",
         )

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from core.lab.timing import Spread
 from core.lab.training_records import Kept, Kind, Prediction, Training
 from core.lab.training_stored import Words
-from ui.figures.charts import BLUE, ORANGE, plain, short
+from ui.figures.charts import BLUE, INK, ORANGE, plain, short
 from ui.figures.words import percent
 from ui.i18n import Catalog
 
@@ -156,6 +156,7 @@ def memory_chart(kept: Kept, t: Catalog) -> go.Figure:
             text=[f"{value:,.0f}" if value > 0.04 * kept.training / 1e6 else "" for value in mine],
             textposition="inside",
             insidetextanchor="middle",
+            insidetextfont={"color": INK},
             marker={"color": colour, "pattern": pattern_of(pattern)},
             hovertemplate=f"{t(f'training.{name}')}: %{{x:,.2f}} MB<extra></extra>",
         )
@@ -194,6 +195,7 @@ def time_chart(found: Training, t: Catalog) -> go.Figure:
             text=[f"{v:,.0f}" if v > 0.06 * whole else "" for v in value],
             textposition="inside",
             insidetextanchor="middle",
+            insidetextfont={"color": INK},
             marker={"color": colour, "pattern": pattern_of(pattern)},
             hovertemplate=f"{t(f'training.{name}')}: %{{x:,.1f}} ms "
             f"({spread.low:,.1f} … {spread.high:,.1f})<extra></extra>",

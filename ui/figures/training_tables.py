@@ -98,10 +98,10 @@ def forgotten_table(found: Training, t: Catalog) -> pd.DataFrame:
         [
             {
                 t("training.col_text"): t(f"training.text_{each.name}"),
-                t("training.col_kl"): each.kl,
+                t("training.col_kl"): float(f"{each.kl:.3g}"),
                 t("training.col_top1"): percent(each.top1),
-                t("training.col_before"): each.before,
-                t("training.col_after"): each.after,
+                t("training.col_before"): round(each.before, 2),
+                t("training.col_after"): round(each.after, 2),
                 t("training.col_positions"): each.positions,
             }
             for each in found.forgotten
