@@ -1,5 +1,6 @@
 """Worker processes end: when told to, when one fails, when nobody looks, when the parent dies."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from safetensors import SafetensorError
 
 from core.faults import Fault
 from core.lab.parallel import crew as crew_module
@@ -141,6 +143,30 @@ def test_stopping_ends_the_workers(tiny):
     pids = running.pids
     turns.close()
     assert gone(pids)
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/secret/folder")
+
+
+def full_to_safetensors(*_, **__):
+    raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("tempfile.mkdtemp", full),
+        ("safetensors.torch.save_file", full_to_safetensors),
+        ("pathlib.Path.write_text", full),
+    ],
+)
+def test_a_full_folder_for_temporary_files_is_a_sentence(place, error, tiny, monkeypatch):
+    monkeypatch.setattr(place, error)
+    with pytest.raises(Fault) as fault:
+        list(tensor_turns(tiny, "tiny", [1, 2, 3], 2))
+    assert fault.value.code == "temporary_unwritable"
+    assert fault.value.params == {"reason": os.strerror(errno.ENOSPC)}
 
 
 def test_what_a_worker_complains_of_is_told_and_not_where_its_files_are(tmp_path):

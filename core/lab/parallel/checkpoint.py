@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core.faults import Fault
+from core.lab.parallel.crew import temporary
 from core.models.catalog import folder_of, resolve
 
 if TYPE_CHECKING:
@@ -31,9 +33,11 @@ def checkpoint(engine: LocalEngine, model: str) -> Iterator[Path]:
     if own is not None:
         yield own
         return
-    with tempfile.TemporaryDirectory(prefix="token-by-token-") as name:
+    with temporary():
+        made = tempfile.TemporaryDirectory(prefix="token-by-token-")
+    with made as name:
         folder = Path(name)
-        with engine.borrowed() as borrowed:
+        with engine.borrowed() as borrowed, temporary():
             _write(borrowed, folder)
         yield folder
 
@@ -79,9 +83,16 @@ def _tensors(model: Any) -> dict[str, Any]:
 
 
 def _write(model: Any, folder: Path) -> None:
+    from safetensors import SafetensorError  # noqa: PLC0415
     from safetensors.torch import save_file  # noqa: PLC0415
 
     check_plain(model)
     tensors = _tensors(model)
-    save_file({name: t.detach().contiguous().cpu() for name, t in tensors.items()}, folder / ONE)
+    plain = {name: t.detach().contiguous().cpu() for name, t in tensors.items()}
+    try:
+        save_file(plain, folder / ONE)
+    except SafetensorError as error:
+        # Its own kind of error, with the system's number in the text alone.
+        number = re.search(r"os error (\d+)", str(error))
+        raise OSError(int(number[1]) if number else 0, "not written") from error
     model.config.save_pretrained(folder)

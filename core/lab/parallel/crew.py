@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -47,6 +47,16 @@ _turn = threading.Lock()
 _crews: weakref.WeakSet[Crew] = weakref.WeakSet()
 
 
+@contextlib.contextmanager
+def temporary() -> Iterator[None]:
+    """Turn what the folder for temporary files refuses into a fault that does not name it."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise Fault("temporary_unwritable", reason=reason) from error
+
+
 class Crew:
     """A context manager. ``specs``: one for each worker, see the tasks.
 
@@ -60,7 +70,8 @@ class Crew:
         self._specs = specs
         self._workers: list[subprocess.Popen[str]] = []
         self._answers: queue.SimpleQueue[tuple[int, Answer | None]] = queue.SimpleQueue()
-        self._folder = tempfile.TemporaryDirectory(prefix="token-by-token-")
+        with temporary():
+            self._folder = tempfile.TemporaryDirectory(prefix="token-by-token-")
         self._left: float | None = None
         self._over: Fault | None = None
         self._has_turn = False
@@ -100,7 +111,8 @@ class Crew:
 
     def _start(self, rank: int, spec: dict[str, Any]) -> None:
         path = self.folder / f"spec{rank}.json"
-        path.write_text(json.dumps(spec), encoding="utf-8")
+        with temporary():
+            path.write_text(json.dumps(spec), encoding="utf-8")
         environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "HF_HUB_OFFLINE": "1"}
         environment["OMP_NUM_THREADS"] = str(spec["threads"])
         with (self.folder / f"log{rank}.txt").open("w", encoding="utf-8") as log:
