@@ -64,6 +64,12 @@ def effect_part(t: Catalog, context: Context | None, reference: Reference) -> No
     doors(t, reference, reference.with_(setting), "effect")
 
 
+def _use(model: str) -> None:
+    """The sidebar says which model is in use, and stands outside the page's fragment."""
+    state.ask(model=model)
+    st.session_state["whole_page"] = True
+
+
 def doors(t: Catalog, reference: Reference, edited: str, name: str) -> None:
     """The ways to look at the edited model on other pages."""
     here = state.place().spec.model
@@ -73,8 +79,8 @@ def doors(t: Catalog, reference: Reference, edited: str, name: str) -> None:
                 t("precision.back"),
                 key=f"precision_back_{name}",
                 icon=":material/undo:",
-                on_click=state.ask,
-                kwargs={"model": reference.name},
+                on_click=_use,
+                args=(reference.name,),
             )
         else:
             st.button(
@@ -82,8 +88,8 @@ def doors(t: Catalog, reference: Reference, edited: str, name: str) -> None:
                 key=f"precision_everywhere_{name}",
                 icon=":material/visibility:",
                 help=t("precision.everywhere_help", model=plain(model_words(t, edited))),
-                on_click=state.ask,
-                kwargs={"model": edited},
+                on_click=_use,
+                args=(edited,),
             )
         st.button(
             t("precision.compare"),

@@ -9,7 +9,7 @@ from core.lab.quantize_recorded import recorded
 from tests.pages.app import healthy, open_app, query_of, words
 from ui import lab, state
 from ui.i18n import catalog
-from ui.precision_effect import _marked
+from ui.precision_effect import _marked, _use
 from ui.state import store
 
 PAGE = "10_Precision"
@@ -188,3 +188,13 @@ def test_a_model_without_matrices_is_a_sentence(monkeypatch):
 def test_figures_of_another_model_are_named_as_such():
     at = open_app(PAGE, model="tiny", lang="en", prompt="hi")
     assert "SmolLM2 135M Instruct" in words(at)
+
+
+def test_a_changed_model_is_said_in_the_sidebar_too(monkeypatch):
+    asked, session = [], {}
+    monkeypatch.setattr("ui.precision_effect.state.ask", lambda **what: asked.append(what))
+    monkeypatch.setattr("ui.precision_effect.st.session_state", session)
+    _use("tiny#int8")
+    assert asked == [{"model": "tiny#int8"}]
+    # The sidebar stands outside the fragment in which the button is.
+    assert session == {"whole_page": True}
