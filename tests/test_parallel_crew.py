@@ -56,6 +56,16 @@ def test_a_killed_rank_ends_all_with_one_sentence():
     assert not folder.exists()
 
 
+def test_a_rank_that_its_own_clock_ends_was_too_slow():
+    with Crew([SPEC, SPEC], limit=77) as crew:
+        turns, pids = started(crew)
+        os.kill(pids[1], signal.SIGALRM)
+        with pytest.raises(Fault) as fault:
+            list(turns)
+    assert (fault.value.code, fault.value.params) == ("ranks_too_slow", {"seconds": "77"})
+    assert gone(pids)
+
+
 def test_a_rank_that_hangs_is_not_waited_for():
     with Crew([SPEC, SPEC], patience=1.0) as crew:
         turns, pids = started(crew)

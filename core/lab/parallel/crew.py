@@ -181,6 +181,8 @@ class Crew:
                     self._fail(Fault("ranks_too_slow", seconds=f"{self._patience:g}"))
                 yield
                 continue
+            if answer is None and self._over is not None:
+                raise self._over
             if answer is None or "failed" in answer:
                 self._fail(self._reason(rank, answer))
             else:
@@ -196,6 +198,8 @@ class Crew:
         of = len(self._workers)
         if killed:
             name = signal.Signals(-(ends[killed[0]] or 0)).name
+            if name == "SIGALRM":  # its own clock, a moment before ours
+                return self._over or Fault("ranks_too_slow", seconds=f"{self._limit:g}")
             return Fault("rank_killed", rank=killed[0], ranks=of, signal=name)
         answers = {rank: answer}
         with contextlib.suppress(queue.Empty):
