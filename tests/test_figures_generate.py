@@ -22,7 +22,16 @@ from ui.figures.generate import (
     steps_table,
     stop_sentence,
 )
-from ui.figures.words import digits_for, latex_probability, percent, scientific, signed
+from ui.figures.words import (
+    digits_for,
+    latex_probability,
+    percent,
+    real_minus,
+    scientific,
+    signed,
+    two_digits,
+    whole_percent,
+)
 from ui.i18n import catalog
 
 EN, ZH = catalog("en"), catalog("zh")
@@ -291,3 +300,9 @@ def test_numbers_in_words():
 )
 def test_digits_keep_u_between_the_ends(u, low, high, digits):
     assert digits_for(u, low, high) == digits
+
+
+def test_numbers_in_the_laboratory():
+    assert [two_digits(x) for x in (1527.4, 84, 1.34, 0.072)] == ["1,527", "84", "1.3", "0.072"]
+    assert [whole_percent(p) for p in (0.566, 1.0, 0.0)] == ["57 %", "100 %", "0 %"]
+    assert real_minus("-2.875") == "−2.875"

@@ -10,7 +10,7 @@ from core.lab.speculative_records import Speculation
 from core.lab.training_stored import Words
 from ui.figures import speculative as figures
 from ui.figures.kv_sizes import in_bytes
-from ui.figures.words import percent, whole_percent
+from ui.figures.words import percent, two_digits, whole_percent
 from ui.i18n import Catalog
 from ui.marks import mark
 from ui.training_show import PLAIN, quoted, table
@@ -87,8 +87,8 @@ def _times(t: Catalog, found: Speculation) -> None:
         far = abs(speed - 1) > CLOSE
         verdict = ("speed_faster" if speed > 1 else "speed_slower") if far else "speed_equal"
         times = {
-            "drafted": f"{found.ms_a_token:,.0f}",
-            "alone": f"{found.plain_ms_a_token:,.0f}",
+            "drafted": two_digits(found.ms_a_token),
+            "alone": two_digits(found.plain_ms_a_token),
             "times": f"{speed if speed > 1 else 1 / speed:.2f}",
         }
         st.markdown(t(f"training.{verdict}", **times))

@@ -7,6 +7,7 @@ import pytest
 
 from core.lab.training_stored import stored
 from tests.pages.app import healthy, open_app, query_of, words
+from ui.figures.words import two_digits
 from ui.i18n import catalog, plain
 from ui.lab import jobs
 from ui.state import store
@@ -82,8 +83,8 @@ def test_something_true_is_there_at_once(lang):
     }
     assert "Lyon is a major city in France" in said
     slower = {
-        "drafted": f"{known.speculation.ms_a_token:,.0f}",
-        "alone": f"{known.speculation.plain_ms_a_token:,.0f}",
+        "drafted": two_digits(known.speculation.ms_a_token),
+        "alone": two_digits(known.speculation.plain_ms_a_token),
         "times": f"{1 / known.speculation.speed:.2f}",
     }
     assert t("training.speed_slower", **slower) in said

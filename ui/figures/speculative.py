@@ -13,6 +13,7 @@ from core.lab.speculative_records import Drafted, Round, Speculation
 from core.lab.training_stored import Words
 from ui.figures.charts import BLUE, INK, ORANGE
 from ui.figures.training import GREEN, GREY, PINK, pattern_of
+from ui.figures.words import two_digits
 from ui.i18n import Catalog, plain
 
 SIGNS: Final = {True: "✓", False: "✗", None: "·"}
@@ -88,7 +89,7 @@ def time_chart(found: Speculation, t: Catalog) -> go.Figure:
             y=[0, 1],
             orientation="h",
             name=t(f"training.piece_{name}"),
-            text=[f"{v:,.0f}" if v > 0.06 * most else "" for v in values],
+            text=[two_digits(v) if v > 0.06 * most else "" for v in values],
             textposition="inside",
             insidetextanchor="middle",
             insidetextfont={"color": INK},

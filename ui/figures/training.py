@@ -12,7 +12,7 @@ from core.lab.timing import Spread
 from core.lab.training_records import Kept, Kind, Prediction, Training
 from core.lab.training_stored import Words
 from ui.figures.charts import BLUE, INK, ORANGE, plain, short
-from ui.figures.words import percent
+from ui.figures.words import percent, two_digits
 from ui.i18n import Catalog
 
 GREEN, PINK, YELLOW, GREY = "#009E73", "#CC79A7", "#E69F00", "#8a8a8a"
@@ -153,7 +153,9 @@ def memory_chart(kept: Kept, t: Catalog) -> go.Figure:
             y=[0, 1],
             orientation="h",
             name=t(f"training.{name}"),
-            text=[f"{value:,.0f}" if value > 0.04 * kept.training / 1e6 else "" for value in mine],
+            text=[
+                two_digits(value) if value > 0.04 * kept.training / 1e6 else "" for value in mine
+            ],
             textposition="inside",
             insidetextanchor="middle",
             insidetextfont={"color": INK},
@@ -192,7 +194,7 @@ def time_chart(found: Training, t: Catalog) -> go.Figure:
             y=[0, 1],
             orientation="h",
             name=t(f"training.{name}"),
-            text=[f"{v:,.0f}" if v > 0.06 * whole else "" for v in value],
+            text=[two_digits(v) if v > 0.06 * whole else "" for v in value],
             textposition="inside",
             insidetextanchor="middle",
             insidetextfont={"color": INK},

@@ -20,6 +20,11 @@ def whole_percent(p: float) -> str:
     return f"{100 * p:.0f} %"
 
 
+def two_digits(x: float) -> str:
+    """A time or a size beside others, with two digits at least: 1,527, 84, 1.3, 0.072."""
+    return f"{x:,.0f}" if x >= 10 else f"{x:.2g}"
+
+
 def signed(x: float, digits: int = 3) -> str:
     """A number with a real minus sign; -inf as −∞."""
     text = f"{abs(x):.{digits}f}" if math.isfinite(x) else "∞"
