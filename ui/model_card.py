@@ -14,6 +14,7 @@ from core.models.catalog import CATALOGUE, ModelEntry, resolve, terms_text, titl
 from ui import state
 from ui.edit_words import edit_words
 from ui.i18n import Catalog, plain
+from ui.widgets import show
 
 OWN: Final = "own"
 """The entry of the list that opens the field for another model."""
@@ -26,12 +27,13 @@ def model_card(t: Catalog) -> None:
     chosen = state.place().spec.model
     name, edit = split(chosen)
     listed = [*CATALOGUE, *([] if name in CATALOGUE else [name]), OWN]
-    if st.session_state.get("w_model") not in (name, OWN):
-        st.session_state["w_model"] = name
+    # Said in every run (see ui.widgets.show), or a browser that sees only the last of two quick
+    # runs takes the first entry of the list for the reader's choice.
+    shown = OWN if st.session_state.get("w_model") == OWN else name
     st.selectbox(
         t("frame.model"),
         listed,
-        key="w_model",
+        key=show("w_model", shown),
         format_func=lambda name: _title(t, name),
         on_change=_picked,
     )

@@ -195,3 +195,13 @@ def test_an_empty_prompt_leaves_typed_numbers_alone():
     at = open_page(lang="en", prompt="", own="p:a 0.5, b 0.5")
     assert [e.value for e in at.error if e.value.startswith("The prompt is empty")]
     assert stages(at)["check"]["after"] == [0.5, 0.5]
+
+
+def test_every_choice_is_said_in_every_run():
+    """A browser that sees only the last of two quick runs would show, and later send, the first
+    entry of a list for the reader's choice: a model of the link was lost that way."""
+    at = healthy(open_app("9_KV_cache", model="tiny", lang="en", prompt="the thing").run())
+    kinds = ("selectbox", "slider", "select_slider", "number_input", "toggle", "button_group")
+    found = {widget.key: widget.proto.set_value for kind in kinds for widget in at.get(kind)}
+    assert {"w_model", "w_t", "w_lang", "kv_layer"} <= found.keys()
+    assert [key for key, said in found.items() if not said] == []
