@@ -21,6 +21,13 @@ RUN = """async () => {
 }"""
 # What is drawn only when the live model is there.
 HEAVY = {"/Embeddings": ".waves", "/Attention": ".check.good", "/Layers": ".neuron"}
+# The small grey lines, and the commands in them.
+FAINT = """async () => {
+  const captions = { include: [...document.querySelectorAll("[data-testid=stCaptionContainer]")] }
+  const found = await axe.run(captions, { runOnly: ["color-contrast"] })
+  return found.violations.flatMap((rule) => rule.nodes.map((node) => node.html))
+}"""
+LABORATORY = ("KV_cache", "Precision", "Pruning", "Parallel", "Limits", "Training")
 FOCUS = """() => {
   let node = document.activeElement
   while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement
@@ -54,6 +61,20 @@ def test_axe_finds_nothing_grave_in_our_components(opened, address, theme):
         page.locator("details.tables summary").click()
     page.add_script_tag(content=AXE)
     assert [text for impact, text in page.evaluate(RUN) if impact in GRAVE] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", LABORATORY)
+def test_axe_finds_nothing_grave_in_the_laboratory(opened, name, theme):
+    page = opened(f"/{name}?lang=en&model=tiny&prompt=the+thing", theme)
+    page.add_script_tag(content=AXE)
+    assert [text for impact, text in page.evaluate(RUN) if impact in GRAVE] == []
+    assert page.evaluate(FAINT) == []
+    levels = page.locator("[data-testid=stMain] :is(h1, h2, h3, h4, h5, h6)").evaluate_all(
+        "nodes => nodes.map((node) => Number(node.localName[1]))"
+    )
+    # The page's name, its parts, their sections: no section stands above the first part.
+    assert levels[0] < levels[1] <= min(levels[2:])
 
 
 def test_stepping_to_the_end_keeps_the_focus(opened):
