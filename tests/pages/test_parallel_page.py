@@ -112,11 +112,17 @@ def test_while_the_model_loads_what_was_recorded_is_shown(monkeypatch, tmp_path)
     from ui import state
 
     monkeypatch.setattr(state, "engine_for", lambda spec: state.recorded_engine())
+    t = catalog("en")
     at = open_app(PAGE, lang="en", ready=False)
     assert any("still loading" in info.value for info in at.info)
     assert not [b for b in at.button if str(b.key).startswith("lab_run")]
     assert "9 query heads on 3 KV heads can be dealt out evenly to 3 ranks: 3 + 3 + 3." in words(at)
     assert "**138,240 bytes for every token**" in words(at)
+    said = words(at)
+    assert t("lab.recorded") in said
+    assert "**60 sums with 138,240 bytes** to the network" in said
+    assert t("parallel.gantt_title", n=4) in said
+    assert t("lab.measured") not in said
 
 
 def test_records_come_back_as_they_were(tmp_path, tiny):
