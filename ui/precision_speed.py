@@ -10,13 +10,21 @@ import streamlit as st
 from core.edits.spec import Packing
 from core.lab.models import local
 from core.lab.quantize_recorded import COMMAND
-from core.lab.quantize_records import PACKINGS, Speed, named
+from core.lab.quantize_records import PACKINGS, Speed, named, repeats
 from ui.figures.precision_speed import speed_chart, speed_table, storage_words
 from ui.i18n import Catalog
 from ui.lab import experiment
 from ui.marks import mark
 from ui.precision_effect import doors
-from ui.precision_model import PLAIN, Reference, known_of, model_title, table, title
+from ui.precision_model import (
+    PLAIN,
+    Reference,
+    known_of,
+    model_title,
+    reference_words,
+    table,
+    title,
+)
 from ui.precision_options import STORES, chosen, here, packing_here
 from ui.widgets import show
 
@@ -27,6 +35,7 @@ def speed_part(t: Catalog, reference: Reference) -> None:
     st.caption(t("precision.speed_text"))
     if reference.engine is None:
         _before(t, reference)
+        _no_miracle(t, reference)
         return
     model = local(reference.engine)
     wanted = tuple(packing for packing in PACKINGS)
@@ -46,6 +55,7 @@ def speed_part(t: Catalog, reference: Reference) -> None:
         run=t("precision.speed_run"),
         before=lambda: _before(t, reference),
     )
+    _no_miracle(t, reference)
     packing = packing_here()
     st.markdown(f"##### {t('precision.store_title')}")
     names = dict(zip(STORES, PACKINGS, strict=True))
@@ -61,6 +71,20 @@ def speed_part(t: Catalog, reference: Reference) -> None:
         st.info(t("precision.not_installed"))
     else:
         doors(t, reference, reference.with_(packing), "speed")
+
+
+def _no_miracle(t: Catalog, reference: Reference) -> None:
+    """Packing weights that already sit on the packed grid changes none of them."""
+    grid = reference.grid
+    twins = [(named(one), one.twin) for one in PACKINGS if not one.head]
+    same = [name for name, twin in twins if grid and twin and repeats(grid, twin)]
+    if same:
+        stores = ", ".join(storage_words(name, t) for name in same)
+        words = reference_words(t, reference)
+        st.warning(
+            t("precision.miracle_store", stores=stores, reference=words),
+            icon=":material/auto_awesome:",
+        )
 
 
 def _missing(packing: Packing) -> bool:

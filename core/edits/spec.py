@@ -67,6 +67,15 @@ class Packing:
     head: bool = False
     """Also the LM head, as a copy where it is the embedding matrix."""
 
+    @property
+    def twin(self) -> Grid | None:
+        """The grid that the codes stand for; ``None`` where there are none, or uneven ones."""
+        if self.storage == "int8":
+            return Grid(8)
+        if self.storage == "int4":
+            return Grid(4, "group", self.group, symmetric=False)
+        return None
+
 
 @dataclass(frozen=True)
 class ModelEdit:

@@ -145,6 +145,7 @@ def test_a_grid_that_the_weights_sit_on_is_no_miracle(monkeypatch, default_model
     said, t = words(at), catalog("en")
     assert "210 of 272" in said
     assert "This looks like a miracle and is none" in said
+    assert t("precision.miracle_store", stores="int4, groups of 32", reference="")[:40] in said
     assert "weights already rounded to 4 bits" in said
     assert t("lab.recorded") in said
     assert t("fault.model_loading") in said
