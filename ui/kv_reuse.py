@@ -16,7 +16,7 @@ from ui.context import Context
 from ui.controls import guess_chinese
 from ui.figures.kv_sizes import in_bytes
 from ui.figures.words import tiny
-from ui.i18n import Catalog
+from ui.i18n import Catalog, catalog
 from ui.kv_options import HERE, SECOND_CAP, chosen, here
 from ui.kv_parts import choice, milliseconds, title
 from ui.lab import experiment
@@ -25,9 +25,6 @@ from ui.widgets import show_text
 
 LONG: Final = 256
 """Tokens of the beginning that both prompts can be given."""
-
-MORE: Final = {"en": " not", "zh": " 不"}
-"""A further word for the example, in the language of the prompt, not of the page."""
 
 
 def reuse_part(t: Catalog, context: Context | None, engine: Engine | None) -> None:
@@ -78,7 +75,9 @@ def reuse_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
 
 def _example(context: Context) -> str:
     """The reader's own prompt, and a word more."""
-    more = MORE["zh" if guess_chinese(context.spec.prompt) else "en"]
+    # In the language of the prompt, not of the page.
+    words = catalog("zh" if guess_chinese(context.spec.prompt) else "en")
+    more = words("kv_cache.second_word")
     return " ".join(context.spec.prompt[: SECOND_CAP - len(more)].split()) + more
 
 
