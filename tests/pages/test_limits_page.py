@@ -131,7 +131,7 @@ def test_the_planner_answers_with_the_cores_numbers():
     frames = [frame.value for frame in at.dataframe]
     assert any(len(frame) == len(devices()) for frame in frames)
     assert any(
-        list(frame.get(t("limits.col_ratio"), [])) == [p.ratio for p in published()]
+        list(frame.get(t("limits.col_theory_ratio"), [])) == [p.ratio for p in published()]
         for frame in frames
     )
     healthy(at.selectbox(key="w_limits_tp").set_value(8).run())
