@@ -11,9 +11,10 @@ from core.engine.memory import cache_bytes
 from core.lab.kv_cost import work
 from core.lab.kv_passes import new_cache, read, shape_in
 from core.lab.kv_records import ContextPoint, Contexts
-from core.lab.kv_steps import Both, in_both_ways
+from core.lab.kv_steps import in_both_ways
 from core.lab.machine import machine
 from core.lab.texts import CALIBRATION, NAMES, text
+from core.lab.turns import between, shares, through
 
 LENGTHS: Final = (16, 64, 128, 256, 512, 1024)
 REPEATS: Final = 5
@@ -36,14 +37,11 @@ def at_lengths(
             cache = new_cache(model)
             if length > 1:
                 read(model, ids[: length - 1], cache)
-        turns = in_both_ways(engine, ids[:length], cache, length - 1, repeats)
-        while True:
-            try:
-                share = next(turns)
-            except StopIteration as end:
-                both: Both = end.value
-                break
-            yield replace(found, progress=(before + share * length) / total)
+        low, high = before / total, (before + length) / total
+        both = yield from through(
+            between(in_both_ways(engine, ids[:length], cache, length - 1, repeats), low, high),
+            shares(found),
+        )
         before += length
         point = ContextPoint(
             length=length,

@@ -17,6 +17,7 @@ from core.lab.kv_passes import new_cache, shape_in, timed
 from core.lab.kv_records import KvRun, KvStep, Score
 from core.lab.machine import machine
 from core.lab.timing import Spread
+from core.lab.turns import between, shares, through
 
 REPEATS: Final = 3
 MOST_STEPS: Final = 64
@@ -64,14 +65,13 @@ def written_twice(
     run = KvRun(tuple(prompt), steps, (), machine(device), False, 0.0)
     read = 0
     for index in range(steps):
-        ids, turns = run.ids, in_both_ways(engine, run.ids, cache, read, repeats)
-        while True:
-            try:
-                share = next(turns)
-            except StopIteration as end:
-                both: Both = end.value
-                break
-            yield replace(run, progress=(index + share) / steps)
+        ids = run.ids
+        both = yield from through(
+            between(
+                in_both_ways(engine, ids, cache, read, repeats), index / steps, (index + 1) / steps
+            ),
+            shares(run),
+        )
         chosen = int(both.cached.argmax())
         step = KvStep(
             index=index,

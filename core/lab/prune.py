@@ -41,6 +41,7 @@ from core.lab.prune_records import (
 )
 from core.lab.quality import MOST, Row, reference
 from core.lab.quantize_copy import private
+from core.lab.turns import between, through
 from core.model_info import ModelInfo
 
 REPEATS: Final = 9
@@ -51,17 +52,6 @@ _START: Final = 0.03
 P = TypeVar("P", Sweep, Removals)
 R = TypeVar("R")
 V = TypeVar("V")
-
-
-def through(turns: Generator[Any, None, V], tell: Callable[[Any], R]) -> Generator[R, None, V]:
-    """The turns of one part of an experiment, each made into a record by ``tell``."""
-    while True:
-        try:
-            now = next(turns)
-        except StopIteration as end:
-            found: V = end.value
-            return found
-        yield tell(now)
 
 
 def effect(
@@ -170,8 +160,8 @@ def sweep(
 def _one_point(
     engine: LocalEngine, twin: Any, rows: Sequence[Row], zeros: Zeros
 ) -> Generator[float, None, Judged]:
-    yield from _share_of(_set_zeros(engine, twin, zeros), 0.0, 0.3)
-    return (yield from _share_of(judging(twin, rows), 0.3, 1.0))
+    yield from between(_set_zeros(engine, twin, zeros), 0.0, 0.3)
+    return (yield from between(judging(twin, rows), 0.3, 1.0))
 
 
 def _set_zeros(engine: LocalEngine, twin: Any, zeros: Zeros) -> Generator[float, None, None]:
@@ -235,19 +225,12 @@ def removals(
 def _one_removal(
     engine: LocalEngine, edit: ModelEdit, rows: Sequence[Row], ids: Sequence[int], repeats: int
 ) -> Generator[float, None, Removal]:
-    twin = yield from _share_of(pruned(engine, edit), 0.0, 0.3)
-    judged = yield from _share_of(judging(twin, rows), 0.3, 0.7)
-    times = yield from _share_of(timing(engine, twin, ids, repeats), 0.7, 1.0)
+    twin = yield from between(pruned(engine, edit), 0.0, 0.3)
+    judged = yield from between(judging(twin, rows), 0.3, 0.7)
+    times = yield from between(timing(engine, twin, ids, repeats), 0.7, 1.0)
     return Removal(spell(edit), judged, size_of(twin), times)
 
 
 def _along(now: P, made: int, wanted: int) -> Callable[[float], P]:
     """The record while the next of ``wanted`` parts is so far done."""
     return lambda share: replace(now, progress=_START + (1 - _START) * (made + share) / wanted)
-
-
-def _share_of(
-    turns: Generator[float, None, V], start: float, stop: float
-) -> Generator[float, None, V]:
-    """A part of a part: its share, from ``start`` to ``stop``."""
-    return (yield from through(turns, lambda share: start + (stop - start) * share))

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from core.engine.local import LocalEngine
 from core.lab.texts import NAMES, text
+from core.lab.turns import ended
 from core.tokens import Vocabulary
 
 MOST: Final = 256
@@ -106,10 +107,4 @@ def following(found: Tensor, ids: Sequence[int]) -> Tensor:
 
 def quality(model: Any, rows: Sequence[Row]) -> Quality:
     """``judged`` without stopping."""
-    turns = judged(model, rows)
-    while True:
-        try:
-            next(turns)
-        except StopIteration as end:
-            found: Quality = end.value
-            return found
+    return ended(judged(model, rows))

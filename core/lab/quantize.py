@@ -32,6 +32,7 @@ from core.lab.quantize_copy import (
     would_take,
 )
 from core.lab.quantize_records import Candidate, Effect, LayerError, Point, Sweep, named
+from core.lab.turns import between, shares, through
 from core.models.loaded import tensor_bytes
 from core.trace import Capture
 
@@ -92,7 +93,7 @@ def sweep(engine: LocalEngine, settings: Sequence[Rounding]) -> Generator[Sweep,
     yield found
     twin = private(engine)
     count = len(settings) + 1
-    rows = yield from _part(rows_of_original(engine), lambda x: replace(found, progress=x / count))
+    rows = yield from through(between(rows_of_original(engine), 0.0, 1 / count), shares(found))
     found = replace(found, perplexity=perplexity(rows))
     for place, setting in enumerate(settings, 1):
         now = found
@@ -100,8 +101,8 @@ def sweep(engine: LocalEngine, settings: Sequence[Rounding]) -> Generator[Sweep,
         def told(share: float, start: int = place, now: Sweep = now) -> Sweep:
             return replace(now, progress=(start + share) / count)
 
-        errors = yield from _part(set_rounded(engine, twin, setting), told, 0, 0.3)
-        quality = yield from _part(judged(twin, rows), told, 0.3, 1)
+        errors = yield from through(between(set_rounded(engine, twin, setting), 0, 0.3), told)
+        quality = yield from through(between(judged(twin, rows), 0.3, 1), told)
         with engine.borrowed() as model:
             size = would_take(model, setting)
         added = point(named(setting), quality, errors, size)
@@ -137,7 +138,7 @@ def effect(
     def told(share: float) -> Effect:
         return replace(found, progress=share)
 
-    twin, errors, size = yield from _part(_changed(engine, setting), told, 0, 0.25)
+    twin, errors, size = yield from through(between(_changed(engine, setting), 0, 0.25), told)
     ids = tuple(prompt)[-engine.info.context :]
     found = replace(found, candidates=_candidates(engine, twin, ids), progress=0.3)
     yield found
@@ -147,27 +148,11 @@ def effect(
         yield found
     found = replace(found, layers=_layers(engine, twin, errors), progress=0.55)
     yield found
-    rows = yield from _part(rows_of_original(engine), told, 0.55, 0.75)
+    rows = yield from through(between(rows_of_original(engine), 0.55, 0.75), told)
     found = replace(found, perplexity=perplexity(rows))
-    quality = yield from _part(judged(twin, rows), told, 0.75, 1)
+    quality = yield from through(between(judged(twin, rows), 0.75, 1), told)
     measured = point(found.edit, quality, errors, size)
     yield replace(found, point=measured, progress=1.0, done=True)
-
-
-def _part(
-    turns: Generator[float, None, R],
-    told: Callable[[float], Any],
-    low: float = 0.0,
-    high: float = 1.0,
-) -> Generator[Any, None, R]:
-    """Work that tells the share done, as part of a longer one that tells records."""
-    while True:
-        try:
-            share = next(turns)
-        except StopIteration as end:
-            result: R = end.value
-            return result
-        yield told(low + share * (high - low))
 
 
 def _changed(

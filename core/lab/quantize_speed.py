@@ -21,6 +21,7 @@ from core.lab.quantize import Lend, rows_of_original
 from core.lab.quantize_copy import packed
 from core.lab.quantize_records import Speed, Stored, named
 from core.lab.timing import Spread, in_turns
+from core.lab.turns import between, shares, through
 from core.models.loaded import tensor_bytes
 
 REPEATS: Final = 7
@@ -111,13 +112,7 @@ def _judged(
 def _told(
     turns: Generator[float, None, R], found: Speed, low: float, high: float
 ) -> Generator[Speed, None, R]:
-    while True:
-        try:
-            share = next(turns)
-        except StopIteration as end:
-            result: R = end.value
-            return result
-        yield replace(found, progress=low + share * (high - low))
+    return (yield from through(between(turns, low, high), shares(found)))
 
 
 def _always(model: Any) -> Lend:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from core.lab.machine import Machine, machine
 from core.lab.timing import Spread, in_turns
+from core.lab.turns import through
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -111,13 +112,7 @@ def measure_roof(
     scale = 1 if device == "cpu" else LARGER
     sizes = _probes(device, rows * scale, columns, side * scale)
     calls = {f"{kind} {dtype}": call for (kind, dtype), (_, _, call) in sizes.items()}
-    turns = in_turns(calls, repeats)
-    while True:
-        try:
-            yield RoofTurn(next(turns))
-        except StopIteration as end:
-            times: dict[str, Spread] = end.value
-            break
+    times = yield from through(in_turns(calls, repeats), RoofTurn)
     probes = tuple(
         Probe(kind, dtype, moved, flops, times[f"{kind} {dtype}"])
         for (kind, dtype), (moved, flops, _) in sizes.items()

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.lab.turns import ended
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -58,10 +60,4 @@ def interleaved(
     calls: Mapping[str, Callable[[], object]], repeats: int, *, warm: bool = True
 ) -> dict[str, Spread]:
     """The spreads of ``in_turns``, without stopping."""
-    turns = in_turns(calls, repeats, warm=warm)
-    while True:
-        try:
-            next(turns)
-        except StopIteration as end:
-            spreads: dict[str, Spread] = end.value
-            return spreads
+    return ended(in_turns(calls, repeats, warm=warm))

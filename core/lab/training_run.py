@@ -35,6 +35,7 @@ from core.lab.training_step import (
     step,
     without_step,
 )
+from core.lab.turns import between, ended, through
 
 MOST_READ: Final = 128
 """Tokens of each fixed text on which forgetting is judged."""
@@ -116,23 +117,11 @@ def _at(record: Training, share: float, until: float) -> Training:
 
 def _original(work: _Work, record: Training) -> Generator[Training, None, Training]:
     """What the served model says, and the sum of its weights."""
-    turns = reference(work.engine, most=MOST_READ)
-    while True:
-        try:
-            share = next(turns)
-        except StopIteration as end:
-            work.rows = end.value
-            break
-        yield _at(record, 0.6 * share, 0.12)
+    reading = between(reference(work.engine, most=MOST_READ), 0.0, 0.6)
+    work.rows = yield from through(reading, lambda share: _at(record, share, 0.12))
     work.logits = _served(work)
-    sums = fingerprint(work.engine)
-    while True:
-        try:
-            share = next(sums)
-        except StopIteration as end:
-            work.sum = end.value
-            break
-        yield _at(record, 0.6 + 0.4 * share, 0.12)
+    summing = between(fingerprint(work.engine), 0.6, 1.0)
+    work.sum = yield from through(summing, lambda share: _at(record, share, 0.12))
     return record
 
 
@@ -232,13 +221,7 @@ def _kl(before: np.ndarray, after: np.ndarray) -> float:
 
 
 def _forgotten(model: Any, row: Row) -> Forgotten:
-    turns = judged(model, [row])
-    while True:
-        try:
-            next(turns)
-        except StopIteration as end:
-            found = end.value
-            break
+    found = ended(judged(model, [row]))
     surprise = -float(following(row.log_probs, row.ids).mean())
     return Forgotten(
         row.name,
@@ -260,14 +243,7 @@ def _frozen(work: _Work, record: Training) -> Generator[Training, None, None]:
     del twin
     gc.collect()
     gone = all(ref() is None for ref in watched)
-    sums = fingerprint(work.engine)
-    while True:
-        try:
-            next(sums)
-        except StopIteration as end:
-            after = end.value
-            break
-        yield replace(record, progress=0.99)
+    after = yield from through(fingerprint(work.engine), lambda _: replace(record, progress=0.99))
     assert work.logits is not None
-    ended = Frozen(trained, gone, work.sum, after, torch.equal(work.logits, _served(work)))
-    yield replace(record, frozen=ended, done=True, progress=1.0)
+    frozen = Frozen(trained, gone, work.sum, after, torch.equal(work.logits, _served(work)))
+    yield replace(record, frozen=frozen, done=True, progress=1.0)

@@ -27,6 +27,7 @@ from typing import Any, Final, TypeVar
 from core.faults import Fault
 from core.lab.parallel.deal import cores
 from core.lab.parallel.records import Phase
+from core.lab.turns import through
 
 PATIENCE: Final = 120.0
 """Seconds for one answer."""
@@ -263,13 +264,7 @@ def while_asking(
     asking: Generator[None, None, list[Answer]], now: R
 ) -> Generator[R, None, list[Answer]]:
     """Show the same record until the answers are there, and return them."""
-    while True:
-        try:
-            next(asking)
-        except StopIteration as end:
-            answers: list[Answer] = end.value
-            return answers
-        yield now
+    return (yield from through(asking, lambda _: now))
 
 
 def counted(seen: dict[str, list[int]], kind: str) -> tuple[int, int]:
