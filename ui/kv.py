@@ -8,10 +8,10 @@ from core.faults import Fault
 from ui.context import Context
 from ui.i18n import Catalog
 from ui.kv_held import rows_part, sizes_part
-from ui.kv_parts import weights
 from ui.kv_reuse import reuse_part
 from ui.kv_steps import steps_part
 from ui.kv_tricks import tricks_part
+from ui.lab_parts import weights
 
 
 def draw(t: Catalog, context: Context | None) -> None:

@@ -28,7 +28,8 @@ from ui.figures.kv_sizes import (
 )
 from ui.i18n import Catalog, plain
 from ui.kv_options import LENGTHS, chosen, here
-from ui.kv_parts import PLAIN, choice, dataframe, table, title
+from ui.kv_parts import choice, title
+from ui.lab_parts import PLAIN, dataframe, table
 from ui.marks import mark
 from ui.widgets import show
 
@@ -198,7 +199,6 @@ def sizes_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
     choice(
         "length",
         LENGTHS,
-        length,
         label=t("kv_cache.length"),
         help=t("kv_cache.length_help"),
         say="{:,}".format,

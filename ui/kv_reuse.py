@@ -49,7 +49,6 @@ def reuse_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
         choice(
             "before",
             HERE,
-            values["before"],
             label=t("kv_cache.before"),
             help=t("kv_cache.before_help"),
             say=lambda v: t(f"kv_cache.before_{v}", n=LONG),

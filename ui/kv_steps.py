@@ -20,8 +20,9 @@ from ui.figures.kv_sizes import in_bytes
 from ui.figures.words import tiny
 from ui.i18n import Catalog, plain
 from ui.kv_options import STEPS, chosen, here
-from ui.kv_parts import PLAIN, choice, dataframe, milliseconds, table, title
+from ui.kv_parts import choice, milliseconds, title
 from ui.lab import experiment
+from ui.lab_parts import PLAIN, dataframe, table
 from ui.marks import mark
 from ui.widgets import show
 
@@ -39,7 +40,7 @@ def steps_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
         recorded_lengths(t, None)
         return
     steps = here()["steps"]
-    choice("steps", STEPS, steps, label=t("kv_cache.steps"), help=t("kv_cache.steps_help"))
+    choice("steps", STEPS, label=t("kv_cache.steps"), help=t("kv_cache.steps_help"))
     prompt = context.generation.prompt
     prompt_ids = tuple(token.id for token in prompt)
     model = local(engine)

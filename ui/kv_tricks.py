@@ -19,8 +19,9 @@ from ui.figures.kv_tricks import trick_name, tricks_chart, tricks_table
 from ui.figures.words import percent
 from ui.i18n import Catalog, plain
 from ui.kv_options import BITS, FULL, SINKS, WINDOWS, here, trick_here
-from ui.kv_parts import PLAIN, choice, table, title
+from ui.kv_parts import choice, title
 from ui.lab import experiment
+from ui.lab_parts import PLAIN, table
 from ui.marks import mark
 
 PREFIX: Final = 256
@@ -47,7 +48,6 @@ def _switches(t: Catalog) -> None:
         choice(
             "bits",
             BITS,
-            values["bits"],
             label=t("kv_cache.bits"),
             help=t("kv_cache.bits_help"),
             say=lambda v: t("kv_cache.bits_full") if v == FULL else t("kv_cache.bits_n", n=v),
@@ -56,7 +56,6 @@ def _switches(t: Catalog) -> None:
             choice(
                 "keys",
                 KEY_SPANS,
-                values["keys"],
                 label=t("kv_cache.keys_span"),
                 help=t("kv_cache.keys_span_help"),
                 say=lambda v: t(f"kv_cache.span_{v}"),
@@ -65,7 +64,6 @@ def _switches(t: Catalog) -> None:
         choice(
             "window",
             WINDOWS,
-            values["window"],
             label=t("kv_cache.window"),
             help=t("kv_cache.window_help"),
             say=lambda v: t("kv_cache.window_n", n=v) if v else t("kv_cache.window_off"),
@@ -74,7 +72,6 @@ def _switches(t: Catalog) -> None:
             choice(
                 "sinks",
                 SINKS,
-                values["sinks"],
                 label=t("kv_cache.sinks"),
                 help=t("kv_cache.sinks_help"),
             )

@@ -91,22 +91,18 @@ def experiment(
 
 
 def _look(name: str, key: Hashable, turns: Turns[T], auto: bool) -> Look[T] | None:
-    done = jobs().known(key)
-    if done is not None:
-        return Look(done, False)
-    stopped = st.session_state.get(f"lab_stopped_{name}")
-    if stopped is not None and stopped[0] == key:
-        return Look(stopped[1], False)
-    job, fault = jobs().job(key), jobs().fault(key)
-    if job is None and fault is not None:
-        return Look(None, False, fault)
-    _leave_others(name, key)
-    if job is None:
+    """How far it is, after beginning it where it is asked for; ``None``: nobody asked."""
+    found = _now(name, key)
+    if found is None:
+        _leave_others(name, key)
         if not auto and st.session_state.get(f"lab_wanted_{name}") != key:
             return None
-        job = jobs().start(key, turns, who())
-    found: Look[T] = job.watch(who())
-    return job.wait(MOMENT) if found.running else found
+        found = jobs().start(key, turns, who()).look
+    job = jobs().job(key)
+    if not found.running or job is None:
+        return found
+    _leave_others(name, key)
+    return job.wait(MOMENT)
 
 
 def _leave_others(name: str, key: Hashable) -> None:
@@ -152,7 +148,7 @@ def _drawn(frame: _Frame[Any], running: bool) -> None:
 
 
 def _now(name: str, key: Hashable) -> Look[Any] | None:
-    """As ``_look``, without beginning anything."""
+    """How far it is; ``None``: it is not there, and nobody makes it."""
     done = jobs().known(key)
     if done is not None:
         return Look(done, False)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Final
+from typing import Final
 
 import streamlit as st
 
 from core.engine.protocol import Engine
 from core.faults import Fault
-from core.lab.models import local
 from core.lab.roofline import RESTLESS, Roof
 from core.lab.roofline_ops import Case, complete, counts_of, step_limit, waiting_share
 from core.lab.roofline_run import Known, Measured, known, measure
@@ -22,6 +21,7 @@ from ui.figures.limits_steps import Timed, batches_chart, parts_chart, steps_tab
 from ui.i18n import Catalog
 from ui.lab import experiment
 from ui.lab_options import chosen, here
+from ui.lab_parts import PLAIN, table, weights
 from ui.limits_plan import planner
 from ui.limits_table import TABLE
 from ui.marks import mark
@@ -29,7 +29,6 @@ from ui.widgets import show
 
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 CONTEXTS: Final = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
-PLAIN: Final = {"displayModeBar": False}
 WIDE: Final = 230
 """Pixels of a figure."""
 SECONDS: Final = 8
@@ -38,7 +37,7 @@ SECONDS: Final = 8
 
 def draw(t: Catalog, context: Context | None) -> None:
     """The page; the planner alone needs no run."""
-    engine = _weights(context)
+    engine = weights(context)
     _title(t, 1, "roof_title")
     st.caption(t("limits.roof_text"))
     found = known(engine.info.name if engine else None, dtype_of(engine.info) if engine else "fp32")
@@ -52,25 +51,8 @@ def draw(t: Catalog, context: Context | None) -> None:
     planner(t, engine, found)
 
 
-def _weights(context: Context | None) -> Engine | None:
-    if context is None:
-        return None
-    try:
-        return local(context.engine)
-    except Fault:
-        return None
-
-
 def _title(t: Catalog, number: int, key: str) -> None:
     st.markdown(f"#### {number}. {t(f'limits.{key}')}")
-
-
-def table(t: Catalog, frame: Any, key: str) -> None:
-    """A table under a chart, folded."""
-    with st.expander(t("lab.as_table"), icon=":material/table:", key=f"{key}_table"):
-        number = st.column_config.NumberColumn(format="%.4g")
-        config = {str(name): number for name in frame.select_dtypes("floating").columns}
-        st.dataframe(frame, hide_index=True, column_config=config, key=key)
 
 
 # ---------------------------------------------------------------- 1: the machine

@@ -21,6 +21,7 @@ from ui import state
 from ui.figures import limits_plan as figures
 from ui.i18n import Catalog, plain
 from ui.lab_options import chosen, here
+from ui.lab_parts import PLAIN, dataframe
 from ui.limits_model import chosen_shape, in_use, pick
 from ui.limits_table import RANKS, STAGES, TABLE
 from ui.marks import mark
@@ -28,7 +29,6 @@ from ui.widgets import show
 
 PRECISIONS: Final[tuple[Precision, ...]] = tuple(WEIGHT_BYTES)
 BATCHES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-PLAIN: Final = {"displayModeBar": False}
 TILE: Final = 165
 """Pixels: two stand beside each other on a phone."""
 
@@ -162,9 +162,7 @@ def _others(t: Catalog, shape: ModelShape, among: Sequence[Device], load: Load) 
     st.markdown(f"##### {t('limits.devices_title')}")
     mark(t, "published", t("limits.devices_how"))
     frame = figures.devices_table([planned(shape, each, load) for each in among], t)
-    number = st.column_config.NumberColumn(format="%.4g")
-    config = {str(name): number for name in frame.select_dtypes("floating").columns}
-    st.dataframe(frame, hide_index=True, column_config=config, key="limits_devices")
+    dataframe(frame, "limits_devices")
     rows = [row(each) for each in combinations(shape, among, load, precisions=PRECISIONS)]
     st.download_button(
         t("limits.csv"),
@@ -208,7 +206,5 @@ def _packed(engine: Engine) -> bool:
 
 def _beside(t: Catalog, rows: Sequence[Any], key: str) -> None:
     frame = figures.beside_table(rows, t)
-    number = st.column_config.NumberColumn(format="%.3g")
-    config = {str(name): number for name in frame.select_dtypes("floating").columns}
-    config[t("limits.col_theory_ratio")] = st.column_config.NumberColumn(format="%.2f ×")
-    st.dataframe(frame, hide_index=True, column_config=config, key=key)
+    ratio = st.column_config.NumberColumn(format="%.2f ×")
+    dataframe(frame, key, **{t("limits.col_theory_ratio"): ratio})

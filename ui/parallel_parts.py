@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from core.lab.machine import Machine
 from core.lab.parallel.recorded import recorded
+from ui import lab_parts
 from ui.context import Context
 from ui.i18n import Catalog
 from ui.marks import mark
 
-PLAIN: Final = {"displayModeBar": False}
 T = TypeVar("T")
 
 
@@ -25,20 +25,18 @@ def title(t: Catalog, number: int, key: str) -> None:
 
 def chart(t: Catalog, figure: Any, key: str) -> None:
     """A chart with its description for those who do not see it."""
-    st.plotly_chart(figure, key=f"parallel_{key}", config=PLAIN, alt=t(f"parallel.alt_{key}"))
+    st.plotly_chart(
+        figure, key=f"parallel_{key}", config=lab_parts.PLAIN, alt=t(f"parallel.alt_{key}")
+    )
 
 
 def table(t: Catalog, frame: Any, key: str, *, folded: bool = True) -> None:
     """Under a chart folded, otherwise as it is."""
-    number = st.column_config.NumberColumn(format="%.4g")
-    whole = st.column_config.NumberColumn(format="localized")
-    config: dict[str, Any] = {str(name): number for name in frame.select_dtypes("floating").columns}
-    config |= {str(name): whole for name in frame.select_dtypes("integer").columns}
-    if not folded:
-        st.dataframe(frame, hide_index=True, column_config=config, key=f"parallel_{key}_rows")
-        return
-    with st.expander(t("lab.as_table"), icon=":material/table:", key=f"parallel_{key}_fold"):
-        st.dataframe(frame, hide_index=True, column_config=config, key=f"parallel_{key}_rows")
+    name = f"parallel_{key}_rows"
+    if folded:
+        lab_parts.table(t, frame, name)
+    else:
+        lab_parts.dataframe(frame, name)
 
 
 def ids_of(context: Context) -> tuple[int, ...]:

@@ -22,8 +22,9 @@ from ui.figures.precision_effect import layers_chart, layers_table, next_chart, 
 from ui.figures.words import percent
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
+from ui.lab_parts import PLAIN, table
 from ui.marks import mark
-from ui.precision_model import PLAIN, Reference, reference_words, table, title
+from ui.precision_model import Reference, reference_words, title
 from ui.precision_options import setting_here
 
 COMPARE: Final = "pages/8_Compare.py"

@@ -25,8 +25,9 @@ from ui.figures.precision_look import (
 )
 from ui.figures.words import percent, real_minus
 from ui.i18n import Catalog
+from ui.lab_parts import PLAIN, table
 from ui.marks import mark
-from ui.precision_model import PLAIN, Reference, table, title
+from ui.precision_model import Reference, title
 from ui.precision_options import chosen, here, setting_here
 from ui.widgets import show
 

@@ -25,7 +25,6 @@ from ui.i18n import Catalog, plain
 from ui.lab import jobs
 from ui.model_card import POLL
 
-PLAIN: Final = {"displayModeBar": False}
 ORIGIN: Final = "precision_origin"
 """The experiment that looks whether the weights were rounded before."""
 
@@ -156,11 +155,3 @@ def model_title(name: str) -> str:
 
 def title(t: Catalog, number: int, key: str) -> None:
     st.markdown(f"#### {number}. {t(f'precision.{key}')}")
-
-
-def table(t: Catalog, frame: Any, key: str) -> None:
-    """A table under a chart, folded."""
-    with st.expander(t("lab.as_table"), icon=":material/table:", key=f"{key}_table"):
-        number = st.column_config.NumberColumn(format="%.4g")
-        config: dict[Any, Any] = {str(n): number for n in frame.select_dtypes("floating").columns}
-        st.dataframe(frame, hide_index=True, column_config=config, key=key)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import streamlit as st
-
 from core.edits.grid import Grid
 from core.edits.spec import Packing, Rounding
 from core.lab.quantize_records import BITS, PACKINGS, named
-from ui import lab_options
+from ui import lab_options, lab_parts
 from ui.lab_options import Table
 from ui.view import one_of, within
-from ui.widgets import show
 
 FIELD: Final = "precision"
 SHARES: Final = ("tensor", "channel", "128", "64", "32")
@@ -65,22 +62,6 @@ def packing_here() -> Packing:
     return dict(zip(STORES, PACKINGS, strict=True))[here()["store"]]
 
 
-def buttons(
-    name: str,
-    values: Sequence[Any],
-    *,
-    label: str,
-    help: str,
-    say: Callable[[Any], str] = str,
-) -> None:
-    """A row of buttons that sets one option."""
-    key = f"precision_{name}"
-    st.segmented_control(
-        label,
-        list(values),
-        key=show(key, here()[name]),
-        format_func=lambda v: say(v) if v in values else str(v),
-        help=help,
-        required=True,
-        on_change=chosen(name, key),
-    )
+def buttons(name: str, values: Sequence[Any], **words: Any) -> None:
+    """A row of buttons that sets one option; ``words`` as ``ui.lab_parts.buttons`` takes them."""
+    lab_parts.buttons(FIELD, TABLE, name, values, **words)

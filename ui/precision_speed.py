@@ -14,17 +14,10 @@ from core.lab.quantize_records import PACKINGS, Speed, named, repeats
 from ui.figures.precision_speed import speed_chart, speed_table, storage_words
 from ui.i18n import Catalog
 from ui.lab import experiment
+from ui.lab_parts import PLAIN, table
 from ui.marks import mark
 from ui.precision_effect import doors
-from ui.precision_model import (
-    PLAIN,
-    Reference,
-    known_of,
-    model_title,
-    reference_words,
-    table,
-    title,
-)
+from ui.precision_model import Reference, known_of, model_title, reference_words, title
 from ui.precision_options import STORES, chosen, here, packing_here
 from ui.widgets import show
 

@@ -21,16 +21,9 @@ from ui.figures.precision import (
 from ui.figures.words import percent
 from ui.i18n import Catalog
 from ui.lab import experiment
+from ui.lab_parts import PLAIN, table
 from ui.marks import mark
-from ui.precision_model import (
-    PLAIN,
-    Reference,
-    known_of,
-    model_title,
-    reference_words,
-    table,
-    title,
-)
+from ui.precision_model import Reference, known_of, model_title, reference_words, title
 from ui.precision_options import GRIDS, HEADS, SHARES, buttons, curve_of, setting_here
 
 

@@ -22,9 +22,10 @@ from ui.figures.pruning_importance import (
 )
 from ui.figures.words import whole_percent
 from ui.lab import experiment, jobs
+from ui.lab_parts import PLAIN, table
 from ui.marks import mark
 from ui.pruning_options import chosen, edit_in_use, here
-from ui.pruning_parts import PLAIN, Bench, effect_of, recorded_mark, table, title
+from ui.pruning_parts import Bench, effect_of, recorded_mark, title
 from ui.widgets import show
 
 NAME: Final = "prune_importance"

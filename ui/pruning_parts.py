@@ -23,13 +23,13 @@ from ui.edit_words import edit_words
 from ui.figures.pruning_words import Told, effect_table, told
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
+from ui.lab_parts import table
 from ui.marks import mark
 from ui.pruning_options import edit_in_use
 
 if TYPE_CHECKING:
     from core.engine.local import LocalEngine
 
-PLAIN: Final = {"displayModeBar": False}
 COMPARE: Final = "pages/8_Compare.py"
 _GO: Final = "pruning_compare"
 
@@ -94,16 +94,6 @@ def coming(bench: Bench) -> None:
 
 def title(t: Catalog, number: int, key: str) -> None:
     st.markdown(f"#### {number}. {t(f'pruning.{key}')}")
-
-
-def table(t: Catalog, frame: Any, key: str) -> None:
-    """A table under a chart, folded."""
-    with st.expander(t("lab.as_table"), icon=":material/table:", key=f"{key}_table"):
-        short = st.column_config.NumberColumn(format="%.4g")
-        whole = st.column_config.NumberColumn(format="localized")
-        config: dict[Any, Any] = {str(n): short for n in frame.select_dtypes("floating").columns}
-        config |= {str(n): whole for n in frame.select_dtypes("integer").columns}
-        st.dataframe(frame, hide_index=True, column_config=config, key=key)
 
 
 def recorded_mark(bench: Bench, machine: Any, note: str = "") -> None:

@@ -12,10 +12,11 @@ from ui.figures.pruning_importance import nats
 from ui.figures.pruning_removal import removals_chart, removals_table
 from ui.figures.pruning_words import megabytes
 from ui.lab import experiment
+from ui.lab_parts import PLAIN, table
 from ui.marks import mark
 from ui.pruning_importance import ranking_of
 from ui.pruning_options import MOST_NEURONS, chosen, edit_in_use, here, removed_here, with_removed
-from ui.pruning_parts import PLAIN, Bench, effect_of, recorded_mark, table, title
+from ui.pruning_parts import Bench, effect_of, recorded_mark, title
 from ui.widgets import show
 
 

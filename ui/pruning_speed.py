@@ -12,8 +12,9 @@ from ui.figures.pruning import crossing_chart, crossing_table, least_memory
 from ui.figures.words import whole_percent
 from ui.i18n import plain
 from ui.lab import experiment
+from ui.lab_parts import PLAIN, table
 from ui.marks import mark
-from ui.pruning_parts import PLAIN, Bench, recorded_mark, table, title
+from ui.pruning_parts import Bench, recorded_mark, title
 
 
 def speed_part(bench: Bench) -> None:

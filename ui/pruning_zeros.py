@@ -17,6 +17,7 @@ from ui.figures.pruning import cut_chart, cut_table, sweep_chart, sweep_table
 from ui.figures.words import percent, whole_percent
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
+from ui.lab_parts import PLAIN, table
 from ui.marks import mark
 from ui.pruning_options import (
     MOST_ZEROS,
@@ -26,7 +27,7 @@ from ui.pruning_options import (
     with_zeros,
     zeros_here,
 )
-from ui.pruning_parts import PLAIN, Bench, effect_of, recorded_mark, table, title
+from ui.pruning_parts import Bench, effect_of, recorded_mark, title
 from ui.widgets import show
 
 ORDER = ("wanda", "magnitude_row", "magnitude", "random")

@@ -12,8 +12,9 @@ from ui.figures import speculative as figures
 from ui.figures.kv_sizes import in_bytes
 from ui.figures.words import percent, two_digits, whole_percent
 from ui.i18n import Catalog
+from ui.lab_parts import PLAIN, table
 from ui.marks import mark
-from ui.training_show import PLAIN, quoted, table
+from ui.training_show import quoted
 
 SHOWN: Final = 16
 """Rounds that are drawn; all of them are in the table."""

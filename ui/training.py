@@ -18,6 +18,7 @@ from ui.context import Context
 from ui.figures.kv_sizes import in_bytes
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
+from ui.lab_parts import weights
 from ui.marks import mark
 from ui.speculative import speculative_part
 from ui.training_options import RATES, STEP_COUNTS, buttons, field, here, slider
@@ -34,16 +35,6 @@ def draw(t: Catalog, context: Context | None) -> None:
             part(t, context, engine)
         except Fault as fault:
             st.info(t.fault(fault))
-
-
-def weights(context: Context | None) -> Engine | None:
-    """The engine, where it has weights in this process."""
-    if context is None:
-        return None
-    try:
-        return local(context.engine)
-    except Fault:
-        return None
 
 
 def training_part(t: Catalog, context: Context | None, engine: Engine | None) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.lab.speculative_records import DRAFT, GAMMA
 from core.lab.training_records import OPTIMIZERS, OTHER, RATE, SENTENCE, STEPS
-from ui import lab_options
+from ui import lab_options, lab_parts
 from ui.lab_options import Table
 from ui.view import one_of, within
 from ui.widgets import show, show_text
@@ -64,25 +64,9 @@ def chosen(name: str, key: str) -> Callable[[], None]:
     return lab_options.chosen(FIELD, TABLE, name, key)
 
 
-def buttons(
-    name: str,
-    values: Sequence[Any],
-    *,
-    label: str,
-    help: str,
-    say: Callable[[Any], str] = str,
-) -> None:
-    """A row of buttons that sets one option."""
-    key = f"training_{name}"
-    st.segmented_control(
-        label,
-        list(values),
-        key=show(key, here()[name]),
-        format_func=lambda v: say(v) if v in values else str(v),
-        help=help,
-        required=True,
-        on_change=chosen(name, key),
-    )
+def buttons(name: str, values: Sequence[Any], **words: Any) -> None:
+    """A row of buttons that sets one option; ``words`` as ``ui.lab_parts.buttons`` takes them."""
+    lab_parts.buttons(FIELD, TABLE, name, values, **words)
 
 
 def slider(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 import streamlit as st
 
 from core.lab.training_records import Frozen, Kept, Prediction, Training
@@ -13,9 +11,8 @@ from ui.figures import training_tables as tables
 from ui.figures.kv_sizes import in_bytes
 from ui.figures.words import percent
 from ui.i18n import Catalog, plain
+from ui.lab_parts import PLAIN, dataframe, table
 from ui.marks import mark
-
-PLAIN: Final = {"displayModeBar": False}
 
 
 def show_training(t: Catalog, found: Training, words: Words) -> None:
@@ -36,20 +33,6 @@ def show_training(t: Catalog, found: Training, words: Words) -> None:
         _changed(t, found)
     if found.frozen is not None:
         _frozen(t, found.frozen)
-
-
-def table(t: Catalog, frame: Any, key: str) -> None:
-    """A table under a chart, folded."""
-    with st.expander(t("lab.as_table"), icon=":material/table:", key=f"{key}_table"):
-        dataframe(frame, key)
-
-
-def dataframe(frame: Any, key: str) -> None:
-    number = st.column_config.NumberColumn(format="%.5g")
-    whole = st.column_config.NumberColumn(format="localized")
-    config: dict[Any, Any] = {str(n): number for n in frame.select_dtypes("floating").columns}
-    config |= {str(n): whole for n in frame.select_dtypes("integer").columns}
-    st.dataframe(frame, hide_index=True, column_config=config, key=key)
 
 
 def quoted(text: str) -> str:

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from core.edits.spec import join
 from core.faults import Fault
 from core.models.catalog import resolve
+from ui import lab
 from ui.state import store
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -65,3 +66,32 @@ def query_of(at: AppTest) -> dict[str, str]:
     """The address bar."""
     found = dict(at.query_params)
     return {name: v[0] if isinstance(v, list) else v for name, v in found.items()}
+
+
+def ran(at: AppTest, name: str, seconds: int = 180) -> AppTest:
+    """Press the button of an experiment, and return the page with its answer."""
+    healthy(at.button(key=f"lab_run_{name}").click().run())
+    return finished(at, name, seconds)
+
+
+def finished(at: AppTest, name: str, seconds: int = 180) -> AppTest:
+    """The page when an experiment that was asked for has ended."""
+    job = lab.jobs().job(at.session_state[f"lab_wanted_{name}"])
+    for _ in range(seconds):
+        # A job that nobody looks at pauses.
+        if job is None or not job.watch("test").running:
+            return healthy(at.run())
+        job.wait(1)
+    raise AssertionError(f"{name} does not end")
+
+
+def chart(at: AppTest, key: str) -> dict:
+    """The Plotly figure drawn under ``key``."""
+    found = [c.proto for c in at.get("plotly_chart") if f"-{key}" in c.proto.id]
+    assert found, key
+    return json.loads(found[0].spec)
+
+
+def metrics(at: AppTest) -> dict[str, str]:
+    """The large numbers of the page, by their labels."""
+    return {metric.label: metric.value for metric in at.metric}

@@ -4,26 +4,12 @@ import pytest
 
 from core.lab.parallel import recorded as store_of_records
 from core.lab.parallel.deal import most_ranks
-from tests.pages.app import healthy, open_app, query_of, words
-from ui import lab
+from tests.pages.app import healthy, open_app, query_of, ran, words
 from ui.i18n import catalog
 
 PAGE = "12_Parallel"
 PROMPT = "the thing"
 TITLES = ("tensor_title", "pipeline_title", "offload_title", "copies_title")
-
-
-def run(at, name):
-    """Press an experiment's button and wait for its answer."""
-    healthy(at.button(key=f"lab_run_{name}").click().run())
-    key = at.session_state[f"lab_wanted_{name}"]
-    job = lab.jobs().job(key)
-    for _ in range(180):
-        # A job that nobody looks at pauses.
-        if job is None or not job.watch("test").running:
-            break
-        job.wait(1)
-    return healthy(at.run())
 
 
 def frame_with(at, column):
@@ -56,7 +42,7 @@ def test_a_single_layer_is_cut_lengthwise_but_not_into_stages():
     at = open_app(PAGE, model="tiny", edit="layers:0", lang="en", prompt=PROMPT)
     assert catalog("en")("fault.one_layer_no_stages") in words(at)
     assert all(group.options for group in at.button_group)
-    at = run(at, "parallel_tensor")
+    at = ran(at, "parallel_tensor")
     assert catalog("en")("parallel.sums_title") in words(at)
     assert not at.error
 
@@ -88,7 +74,7 @@ def test_a_table_has_nothing_to_split():
 def test_two_ranks_are_started_and_agree_with_one_process():
     at = open_app(PAGE, model="tiny", lang="en", prompt=PROMPT)
     charts = len(at.get("plotly_chart"))
-    at = run(at, "parallel_tensor")
+    at = ran(at, "parallel_tensor")
     assert "2 ranks compute the same as one process" in at.success[0].value
     said = words(at)
     assert "**4 sums with 512 bytes** to the network, exactly 2 · 2 · 32 · 4." in said

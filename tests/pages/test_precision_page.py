@@ -6,7 +6,7 @@ from core.edits.grid import Grid
 from core.edits.spec import Rounding
 from core.lab.quantize import effect
 from core.lab.quantize_recorded import recorded
-from tests.pages.app import healthy, open_app, query_of, words
+from tests.pages.app import healthy, open_app, query_of, ran, words
 from ui import lab, state
 from ui.i18n import catalog
 from ui.precision_effect import _marked, _use
@@ -14,21 +14,6 @@ from ui.state import store
 
 PAGE = "10_Precision"
 PARTS = ("sweep_title", "effect_title", "look_title", "speed_title")
-
-
-def run(at, name):
-    """Press an experiment's button and wait for its answer."""
-    healthy(at.button(key=f"lab_run_{name}").click().run())
-    return finished(at, name)
-
-
-def finished(at, name):
-    key = at.session_state[f"lab_wanted_{name}"]
-    job = lab.jobs().job(key)
-    if job is not None:
-        job.watch("test")
-        assert not job.wait(60).running
-    return healthy(at.run())
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -62,7 +47,7 @@ def test_the_row_by_hand_is_the_model_s():
 def test_the_sweep_and_one_setting_are_measured_on_demand():
     at = open_app(PAGE, model="tiny", lang="en", prompt="the thing", precision="bits=3,share=64")
     charts = len(at.get("plotly_chart"))
-    at = run(at, "precision_sweep")
+    at = ran(at, "precision_sweep")
     assert "**Measured**" in words(at)
     assert [metric.label for metric in at.metric][:2] == [
         "KL from the reference",
@@ -70,7 +55,7 @@ def test_the_sweep_and_one_setting_are_measured_on_demand():
     ]
     # In place of the figures of another model, which were recorded.
     assert len(at.get("plotly_chart")) == charts
-    at = run(at, "precision_effect")
+    at = ran(at, "precision_effect")
     engine = store().engine("tiny")
     ids = engine.vocabulary.read("the thing").ids
     for found in effect(engine, Rounding(Grid(3, "group", 64)), ids):
@@ -82,7 +67,7 @@ def test_the_sweep_and_one_setting_are_measured_on_demand():
 
 def test_real_sizes_are_shown_with_the_ratio():
     at = open_app(PAGE, model="tiny", lang="en", prompt="the thing")
-    at = run(at, "precision_speed")
+    at = ran(at, "precision_speed")
     table = next(frame.value for frame in at.dataframe if "bytes of the tensors" in frame.value)
     sizes = dict(zip(table["stored as"], table["bytes of the tensors"], strict=True))
     assert sizes["as loaded"] == f"{store().engine('tiny').info.bytes_in_memory:,}"
@@ -123,7 +108,7 @@ def test_the_changed_model_goes_into_the_link_and_back():
     assert store().wait("tiny#neurons:0.25+bits:4:channel", timeout=60).status == "ready"
     healthy(at.run())
     # The page goes on comparing with the model before.
-    at = run(at, "precision_effect")
+    at = ran(at, "precision_effect")
     assert "KL 0 " not in words(at)
     healthy(at.button(key="precision_back_effect").click().run())
     assert query_of(at)["edit"] == "neurons:0.25"
@@ -169,7 +154,7 @@ def test_a_table_of_probabilities_has_no_weights_and_says_so():
 
 def test_two_readers_of_one_question_share_its_answer():
     at = open_app(PAGE, model="tiny", lang="en", prompt="the thing", precision="bits=5")
-    at = run(at, "precision_effect")
+    at = ran(at, "precision_effect")
     other = open_app(PAGE, model="tiny", lang="zh", prompt="the thing", precision="bits=5")
     assert f"KL {_kl(at)}" in words(at)
     assert f"KL {_kl(at)}" in words(other)

@@ -1,13 +1,11 @@
 """The Pruning page without a browser: what it measures, what its buttons do, odd links."""
 
-import time
-
 import pytest
 
 from core.edits.spec import parse_edit
 from core.lab.prune_stored import stored
 from core.models.catalog import DEFAULT
-from tests.pages.app import healthy, open_app, query_of, words
+from tests.pages.app import healthy, metrics, open_app, query_of, ran, words
 from ui.edit_words import edit_words
 from ui.figures.pruning_words import number
 from ui.i18n import catalog
@@ -15,21 +13,6 @@ from ui.state import store
 
 PAGE = "11_Pruning"
 PARTS = ("zeros_title", "removal_title", "speed_title", "importance_title")
-
-
-def ran(at, name):
-    """Press the button of an experiment and wait for its end."""
-    healthy(at.button(key=f"lab_run_{name}").click().run())
-    for _ in range(200):
-        if not any(b.key == f"lab_stop_{name}" for b in at.button):
-            return at
-        time.sleep(0.05)
-        healthy(at.run())
-    raise AssertionError(f"{name} does not end")
-
-
-def metrics(at):
-    return {metric.label: metric.value for metric in at.metric}
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

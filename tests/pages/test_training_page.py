@@ -1,12 +1,9 @@
 """The Training page without a browser: what it says in both languages, and its figures."""
 
-import json
-import time
-
 import pytest
 
 from core.lab.training_stored import stored
-from tests.pages.app import healthy, open_app, query_of, words
+from tests.pages.app import chart, healthy, metrics, open_app, query_of, ran, words
 from ui.figures.words import two_digits
 from ui.i18n import catalog, plain
 from ui.lab import jobs
@@ -18,26 +15,11 @@ EXPERIMENTS = ("training_steps", "training_draft")
 
 
 def run_all(at, names=EXPERIMENTS):
-    """Press each button and wait for its answer, where it is not known yet."""
+    """Run each experiment whose answer is not known yet."""
     for name in names:
-        if any(b.key == f"lab_again_{name}" for b in at.button):
-            continue
-        healthy(at.button(key=f"lab_run_{name}").click().run())
-        for _ in range(100):
-            if any(b.key == f"lab_again_{name}" for b in at.button):
-                break
-            time.sleep(0.2)
-            healthy(at.run())
-        else:
-            raise AssertionError(f"{name} does not end")
+        if not any(b.key == f"lab_again_{name}" for b in at.button):
+            ran(at, name)
     return at
-
-
-def chart(at, key):
-    """The Plotly figure drawn under ``key``."""
-    found = [c.proto for c in at.get("plotly_chart") if f"-{key}" in c.proto.id]
-    assert found, key
-    return json.loads(found[0].spec)
 
 
 def frame(at, *columns):
@@ -45,10 +27,6 @@ def frame(at, *columns):
     found = [d.value for d in at.dataframe if set(columns) <= set(d.value.columns)]
     assert len(found) == 1, columns
     return found[0]
-
-
-def metrics(at):
-    return {m.label: m.value for m in at.metric}
 
 
 def results():

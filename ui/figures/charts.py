@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -34,6 +35,18 @@ def plain(text: str) -> str:
 def short(text: str) -> str:
     """The same, cut for a tick."""
     return plain(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+
+
+def dressed(figure: go.Figure, height: int, **more: Any) -> go.Figure:
+    """The frame of a chart of the laboratory: its legend above, nothing to drag; ``more`` is
+    Plotly's own layout."""
+    figure.update_layout(
+        height=height,
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        dragmode=False,
+    )
+    return figure.update_layout(**more)
 
 
 def per_step(run: Generation, labels: Sequence[str], view: int, t: Catalog) -> go.Figure:

@@ -14,7 +14,7 @@ from core.lab.kv_cost import kept_bytes
 from core.lab.kv_others import Other
 from core.lab.kv_records import Held
 from core.lab.shape import ModelShape
-from ui.figures.charts import BLUE, ORANGE, plain
+from ui.figures.charts import BLUE, ORANGE, dressed, plain
 from ui.i18n import Catalog
 
 GREEN, GREY = "#009E73", "#808080"
@@ -66,7 +66,7 @@ def growth_chart(own: Own, t: Catalog) -> go.Figure:
     )
     figure.update_xaxes(fixedrange=True, title=t("kv_cache.axis_length"), tickformat=",")
     figure.update_yaxes(fixedrange=True, title="MB", rangemode="tozero", tickformat=",~g")
-    return _dressed(figure, 320)
+    return dressed(figure, 320, bargap=0.3)
 
 
 def others_chart(others: Sequence[Other], own: Own | None, t: Catalog) -> go.Figure:
@@ -102,7 +102,7 @@ def others_chart(others: Sequence[Other], own: Own | None, t: Catalog) -> go.Fig
         tickformat=",~g",
     )
     figure.update_yaxes(fixedrange=True, automargin=True)
-    return _dressed(figure, 90 + 26 * len(bars))
+    return dressed(figure, 90 + 26 * len(bars), bargap=0.3)
 
 
 def _log(value: float) -> float:
@@ -173,14 +173,3 @@ def _other(
         t("kv_cache.col_token_bytes"): sizes[0],
         t("kv_cache.col_cache"): sizes[1],
     }
-
-
-def _dressed(figure: go.Figure, height: int) -> go.Figure:
-    figure.update_layout(
-        height=height,
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        dragmode=False,
-        bargap=0.3,
-    )
-    return figure

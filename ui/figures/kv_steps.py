@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from core.lab.kv_records import ContextPoint, Contexts, KvRun, KvStep, Work
 from core.lab.timing import Spread
-from ui.figures.charts import BLUE, LEANING, ORANGE, short
+from ui.figures.charts import BLUE, LEANING, ORANGE, dressed, short
 from ui.i18n import Catalog
 
 Label = Callable[[int], str]
@@ -126,13 +126,7 @@ def _timed(
 def _dressed(figure: go.Figure, height: int, t: Catalog) -> go.Figure:
     figure.update_yaxes(fixedrange=True, rangemode="tozero", tickformat=",~g")
     figure.update_yaxes(row=1, col=1, title=t("kv_cache.axis_ms"))
-    figure.update_layout(
-        height=height,
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        dragmode=False,
-    )
-    return figure
+    return dressed(figure, height)
 
 
 # ---------------------------------------------------------------- tables

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from core.lab.roofline import Roof
 from core.lab.roofline_ops import Count, waiting_share
 from core.lab.roofline_steps import ATTENTION, REST, StepTime
-from ui.figures.charts import BLUE, INK, ORANGE
+from ui.figures.charts import BLUE, INK, ORANGE, dressed
 from ui.figures.limits import GREY
 from ui.figures.words import whole_percent
 from ui.i18n import Catalog
@@ -100,7 +100,7 @@ def batches_chart(found: list[Timed], t: Catalog) -> go.Figure:
         fixedrange=True,
     )
     figure.update_yaxes(title=t("limits.axis_ms"), fixedrange=True, rangemode="tozero")
-    _dress(figure, 360)
+    dressed(figure, 360, legend_traceorder="normal")
     return figure
 
 
@@ -129,7 +129,7 @@ def parts_chart(found: Timed, t: Catalog) -> go.Figure:
     figure.update_layout(barmode="stack", bargap=0.35)
     figure.update_xaxes(title=t("limits.axis_ms"), fixedrange=True)
     figure.update_yaxes(tickvals=[0, 1], ticktext=rows, fixedrange=True)
-    _dress(figure, 350)
+    dressed(figure, 350, legend_traceorder="normal")
     figure.update_layout(legend={"y": -0.42, "yanchor": "top"})
     return figure
 
@@ -141,15 +141,6 @@ def _limits(found: Timed) -> dict[str, float]:
         name = ATTENTION if count.kind in ("scores", "values") else str(count.kind)
         out[name] = out.get(name, 0.0) + value
     return out
-
-
-def _dress(figure: go.Figure, height: int) -> None:
-    figure.update_layout(
-        height=height,
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
-        dragmode=False,
-    )
 
 
 def steps_table(found: list[Timed], t: Catalog) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.lab.quantize_records import Candidate, LayerError
-from ui.figures.charts import BLUE, LEANING, ORANGE, plain, short
+from ui.figures.charts import BLUE, LEANING, ORANGE, dressed, plain, short
 from ui.figures.words import percent
 from ui.i18n import Catalog
 
@@ -43,7 +43,7 @@ def next_chart(
         fixedrange=True,
     )
     figure.update_yaxes(title=t("precision.axis_p"), tickformat=".0%", fixedrange=True)
-    return _dress(figure, 300)
+    return dressed(figure, 300, bargap=0.3, barmode="group")
 
 
 def next_table(candidates: Sequence[Candidate], label: Label, t: Catalog) -> pd.DataFrame:
@@ -89,7 +89,7 @@ def layers_chart(layers: Sequence[LayerError], t: Catalog) -> go.Figure:
         range=[0.4, max(len(x), 4) + 0.6], tickmode="linear", tick0=1, dtick=every, fixedrange=True
     )
     figure.update_xaxes(row=2, col=1, title=t("precision.axis_layer"))
-    return _dress(figure, 380)
+    return dressed(figure, 380, bargap=0.3, barmode="group")
 
 
 def layers_table(layers: Sequence[LayerError], t: Catalog) -> pd.DataFrame:
@@ -103,15 +103,3 @@ def layers_table(layers: Sequence[LayerError], t: Catalog) -> pd.DataFrame:
             for number, layer in enumerate(layers, 1)
         ]
     )
-
-
-def _dress(figure: go.Figure, height: int) -> go.Figure:
-    figure.update_layout(
-        height=height,
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        dragmode=False,
-        bargap=0.3,
-        barmode="group",
-    )
-    return figure

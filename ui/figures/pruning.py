@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from core.edits.masks import Method
 from core.edits.spec import Zeros
 from core.lab.prune_records import Crossing, Crossings, Cut, Point, Sweep
-from ui.figures.charts import BLUE, ORANGE
+from ui.figures.charts import BLUE, ORANGE, dressed
 from ui.figures.pruning_words import megabytes, number
 from ui.figures.words import percent, whole_percent
 from ui.i18n import Catalog
@@ -76,7 +76,7 @@ def sweep_chart(found: Sweep, at: Zeros | None, t: Catalog) -> go.Figure:
     figure.update_xaxes(
         title=t("pruning.axis_zeros"), tickformat=".0%", fixedrange=True, range=[-0.02, 0.93]
     )
-    return _dressed(figure, 380)
+    return dressed(figure, 380, hovermode="closest")
 
 
 def _drawn(point: Point) -> float:
@@ -126,7 +126,7 @@ def cut_chart(found: Cut, t: Catalog) -> go.Figure:
     figure.update_xaxes(title=t("pruning.axis_weight"), fixedrange=True)
     figure.update_yaxes(title=t("pruning.axis_count"), fixedrange=True, tickformat="~s")
     figure.update_layout(barmode="stack")
-    figure = _dressed(figure, 300)
+    figure = dressed(figure, 300, hovermode="closest")
     return figure.update_layout(bargap=0.05)
 
 
@@ -177,7 +177,7 @@ def crossing_chart(found: Crossings, t: Catalog) -> go.Figure:
         title=t("pruning.axis_list"), type="log", fixedrange=True, tickprefix="× ",
         tickvals=[0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20],
     )  # fmt: skip
-    return _dressed(figure, 340)
+    return dressed(figure, 340, hovermode="closest")
 
 
 def _ratio(point: Crossing) -> float:
@@ -217,13 +217,3 @@ def least_memory(found: Crossings) -> float:
     ratios = np.array([size / found.dense_bytes for _, size in found.sparse_bytes])
     slope, start = np.polyfit(shares, ratios, 1)
     return float((1 - start) / slope)
-
-
-def _dressed(figure: go.Figure, height: int) -> go.Figure:
-    return figure.update_layout(
-        height=height,
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        dragmode=False,
-        hovermode="closest",
-    )

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from core.lab.speculative import expected_tokens
 from core.lab.speculative_records import Drafted, Round, Speculation
 from core.lab.training_stored import Words
-from ui.figures.charts import BLUE, INK, ORANGE
+from ui.figures.charts import BLUE, INK, ORANGE, dressed
 from ui.figures.training import GREEN, GREY, PINK, pattern_of
 from ui.figures.words import two_digits
 from ui.i18n import Catalog, plain
@@ -104,7 +104,7 @@ def time_chart(found: Speculation, t: Catalog) -> go.Figure:
         ticktext=[t("training.alone"), t("training.drafted")],
         fixedrange=True,
     )
-    return _dressed(figure, 240)
+    return dressed(figure, 240, bargap=0.3, legend_traceorder="normal")
 
 
 def expected_chart(found: Speculation, t: Catalog) -> go.Figure:
@@ -135,24 +135,7 @@ def expected_chart(found: Speculation, t: Catalog) -> go.Figure:
     figure.update_yaxes(
         title=t("training.axis_tokens_pass"), rangemode="tozero", fixedrange=True, tickformat="~g"
     )
-    return _dressed(figure, 280)
-
-
-def _dressed(figure: go.Figure, height: int) -> go.Figure:
-    figure.update_layout(
-        height=height,
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        legend={
-            "orientation": "h",
-            "y": 1.02,
-            "yanchor": "bottom",
-            "x": 0,
-            "traceorder": "normal",
-        },
-        dragmode=False,
-        bargap=0.3,
-    )
-    return figure
+    return dressed(figure, 280, bargap=0.3, legend_traceorder="normal")
 
 
 # ---------------------------------------------------------------- tables

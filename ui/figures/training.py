@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from core.lab.timing import Spread
 from core.lab.training_records import Kept, Kind, Prediction, Training
 from core.lab.training_stored import Words
-from ui.figures.charts import BLUE, INK, ORANGE, plain, short
+from ui.figures.charts import BLUE, INK, ORANGE, dressed, plain, short
 from ui.figures.words import percent, two_digits
 from ui.i18n import Catalog
 
@@ -244,20 +244,7 @@ def moved_chart(found: Training, t: Catalog) -> go.Figure:
 
 
 def _dressed(figure: go.Figure, height: int, order: str = "normal") -> go.Figure:
-    figure.update_layout(
-        height=height,
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        legend={
-            "orientation": "h",
-            "y": 1.02,
-            "yanchor": "bottom",
-            "x": 0,
-            "traceorder": order,
-        },
-        dragmode=False,
-        bargap=0.3,
-    )
-    return figure
+    return dressed(figure, height, bargap=0.3, legend_traceorder=order)
 
 
 def learned(found: Training) -> int:

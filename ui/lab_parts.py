@@ -1,0 +1,73 @@
+"""What the pages of the laboratory are put together from: rows of buttons, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import streamlit as st
+
+from core.engine.protocol import Engine
+from core.faults import Fault
+from core.lab.models import local
+from ui.context import Context
+from ui.i18n import Catalog
+from ui.lab_options import Table, chosen, here
+from ui.widgets import show
+
+PLAIN: Final = {"displayModeBar": False}
+"""Of a chart: without Plotly's own buttons."""
+
+
+def weights(context: Context | None) -> Engine | None:
+    """The engine, where it has weights in this process."""
+    if context is None:
+        return None
+    try:
+        return local(context.engine)
+    except Fault:
+        return None
+
+
+def table(t: Catalog, frame: Any, key: str) -> None:
+    """A table under a chart, folded."""
+    with st.expander(t("lab.as_table"), icon=":material/table:", key=f"{key}_table"):
+        dataframe(frame, key)
+
+
+def dataframe(frame: Any, key: str, **columns: Any) -> None:
+    """A table; ``columns`` are Streamlit's settings of single ones."""
+    config = {**number_columns(frame), **columns}
+    st.dataframe(frame, hide_index=True, column_config=config, key=key)
+
+
+def number_columns(frame: Any) -> dict[Any, Any]:
+    """How the numbers of a table are written: four digits, or whole with separators."""
+    number = st.column_config.NumberColumn(format="%.4g")
+    whole = st.column_config.NumberColumn(format="localized")
+    config: dict[Any, Any] = {str(n): number for n in frame.select_dtypes("floating").columns}
+    return config | {str(n): whole for n in frame.select_dtypes("integer").columns}
+
+
+def buttons(
+    field: str,
+    options: Table,
+    name: str,
+    values: Sequence[Any],
+    *,
+    label: str,
+    help: str,
+    say: Callable[[Any], str] = str,
+    key: str | None = None,
+) -> None:
+    """A row of buttons that sets the option ``name`` of a page (see ``ui.lab_options``)."""
+    key = key or f"{field}_{name}"
+    st.segmented_control(
+        label,
+        list(values),
+        key=show(key, here(field, options)[name]),
+        format_func=lambda v: say(v) if v in values else str(v),
+        help=help,
+        required=True,
+        on_change=chosen(field, options, name, key),
+    )
