@@ -13,7 +13,7 @@ from core.lab.shape import ModelShape
 from core.lab.timing import Spread
 from tests.axes import silent_logs
 from ui.figures.kv_rows import MOST_ROWS, Shown, rows_chart, rows_table
-from ui.figures.kv_sizes import Own, growth_chart, in_bytes, others_chart, others_table
+from ui.figures.kv_sizes import Own, growth_chart, others_chart, others_table
 from ui.figures.kv_steps import lengths_chart, lengths_table
 from ui.figures.kv_tricks import LEAST, trick_name, tricks_chart, tricks_table
 from ui.i18n import catalog
@@ -87,15 +87,6 @@ def test_other_models_stand_with_their_sources():
     llama = frame[frame[EN("kv_cache.col_model")] == "Llama 2 7B"].iloc[0]
     assert llama[EN("kv_cache.col_cache")] == 524_288_000
     assert llama[EN("kv_cache.col_kv_heads")] == "32 / 32"
-
-
-@pytest.mark.parametrize(
-    ("count", "said"),
-    [(0, "0 B"), (999, "999 B"), (46_080, "46 kB"), (1_536, "1.54 kB"), (4.3e9, "4.30 GB"),
-     (2e12, "2.00 TB")],
-)  # fmt: skip
-def test_bytes_for_people(count, said):
-    assert in_bytes(count) == said
 
 
 def test_a_trick_in_words_and_bars():

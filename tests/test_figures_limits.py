@@ -173,9 +173,6 @@ def test_every_device_and_every_measurement_has_a_row(lang):
 
 
 def test_numbers_as_people_say_them():
-    assert [plans.size(v) for v in (141.4e9, 80e9, 9.37e9, 538e6, 2.3e6)] == [
-        "141 GB", "80 GB", "9.4 GB", "538 MB", "2.3 MB",
-    ]  # fmt: skip
     assert [plans.milliseconds(v) for v in (0.00077, 0.0416, 0.234, 13.5)] == [
         "0.77 ms", "41.6 ms", "234 ms", "13.5 s",
     ]  # fmt: skip

@@ -19,7 +19,7 @@ from core.lab.quantize_records import (
     named,
 )
 from core.lab.timing import Spread
-from ui.figures.precision import curve_points, grid_words, megabytes, sweep_chart, sweep_table
+from ui.figures.precision import curve_points, grid_words, sweep_chart, sweep_table
 from ui.figures.precision_effect import layers_chart, layers_table, next_chart, next_table
 from ui.figures.precision_look import hand_table, histogram, histogram_table, scale_latex
 from ui.figures.precision_speed import speed_chart, speed_table, storage_words
@@ -135,7 +135,6 @@ def test_every_grid_and_storage_has_a_name(lang):
     grids = {grid_words(curve_of(share, kind), t) for share in SHARES for kind in GRIDS}
     assert len(grids) == len(SHARES) * len(GRIDS)
     assert len({storage_words(name, t) for name in ("", *STORES)}) == len(PACKINGS) + 1
-    assert (megabytes(538_060_288), megabytes(46_176)) == ("538 MB", "0.0462 MB")
 
 
 def test_options_survive_a_link():

@@ -38,7 +38,7 @@ from ui.figures.pruning_importance import (
     together_table,
 )
 from ui.figures.pruning_removal import removal_name, removals_chart, removals_table
-from ui.figures.pruning_words import effect_table, megabytes, number, told
+from ui.figures.pruning_words import effect_table, number, told
 from ui.i18n import catalog
 
 HERE = Machine("P", 2, 2, 10**9, "2", "cpu", "2026-01-01")
@@ -55,7 +55,6 @@ def test_numbers_for_people():
     assert [number(x) for x in (17.877, 999.94, 1234.5, 7.6e7, math.inf)] == [
         "17.9", "999.9", "1,234", "7.6 × 10⁷", "∞",
     ]  # fmt: skip
-    assert [megabytes(n) for n in (145_568, 474_400_768)] == ["0.15 MB", "474 MB"]
 
 
 def test_curves_begin_at_the_original_and_stop_at_the_ceiling():
@@ -91,7 +90,7 @@ def test_an_effect_in_words():
     assert (said.perplexity, said.perplexity_change) == ("45.6", "original: 17.9")
     assert (said.kl, said.top1, said.ratio) == ("0.250", "50.0 %", "× 0.51")
     assert said.step == "2.0 → 1.0 ms"
-    assert said.memory_change == "80.0 % of 0.00 MB"
+    assert said.memory_change == "80.0 % of 1 kB"
     table = effect_table(found, T).set_index(T("pruning.col_what"))
     assert list(table.loc[T("pruning.col_bytes")]) == ["1,000", "800"]
     assert list(table.loc[T("pruning.col_step")]) == ["2.0 (1.0 – 4.0)", "1.0 (0.5 – 1.5)"]

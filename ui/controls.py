@@ -18,8 +18,9 @@ import streamlit as st
 from core.text.reader import repair
 from ui import state
 from ui.decoding_controls import decoding
+from ui.figures.words import in_bytes
 from ui.i18n import LANGUAGES, Catalog, plain
-from ui.model_card import model_card, size
+from ui.model_card import model_card
 from ui.widgets import show, tell
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -171,6 +172,6 @@ def _cost(t: Catalog) -> None:
     if found is None:
         return
     tokens, cost = found
-    st.caption(t("frame.cost", tokens=f"{tokens:,}", size=size(cost.total)))
+    st.caption(t("frame.cost", tokens=f"{tokens:,}", size=in_bytes(cost.total)))
     if not cost.attention_kept:
         st.caption(t("frame.cost_no_attention"))

@@ -18,14 +18,8 @@ from core.models.catalog import title_of
 from ui import state
 from ui.context import Context
 from ui.figures.kv_rows import MOST_ROWS, Shown, rows_chart, rows_table
-from ui.figures.kv_sizes import (
-    Own,
-    growth_chart,
-    in_bytes,
-    layers_table,
-    others_chart,
-    others_table,
-)
+from ui.figures.kv_sizes import Own, growth_chart, layers_table, others_chart, others_table
+from ui.figures.words import in_bytes
 from ui.i18n import Catalog, plain
 from ui.kv_options import LENGTHS, chosen, here
 from ui.kv_parts import choice, title

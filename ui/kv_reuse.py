@@ -14,8 +14,7 @@ from core.lab.models import local
 from ui import state
 from ui.context import Context
 from ui.controls import guess_chinese
-from ui.figures.kv_sizes import in_bytes
-from ui.figures.words import tiny
+from ui.figures.words import in_bytes, tiny
 from ui.i18n import Catalog, catalog
 from ui.kv_options import HERE, SECOND_CAP, chosen, here
 from ui.kv_parts import choice, milliseconds, title

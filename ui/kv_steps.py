@@ -16,8 +16,7 @@ from core.models.catalog import DEFAULT, title_of
 from ui import state
 from ui.context import Context
 from ui.figures import kv_steps as figures
-from ui.figures.kv_sizes import in_bytes
-from ui.figures.words import tiny
+from ui.figures.words import in_bytes, tiny
 from ui.i18n import Catalog, plain
 from ui.kv_options import STEPS, chosen, here
 from ui.kv_parts import choice, milliseconds, title

@@ -14,9 +14,8 @@ from core.lab.models import local
 from core.models.catalog import DEFAULT, title_of
 from ui import state
 from ui.context import Context
-from ui.figures.kv_sizes import in_bytes
 from ui.figures.kv_tricks import trick_name, tricks_chart, tricks_table
-from ui.figures.words import percent
+from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog, plain
 from ui.kv_options import BITS, FULL, SINKS, WINDOWS, here, trick_here
 from ui.kv_parts import choice, title

@@ -19,6 +19,7 @@ from core.lab.shape import ModelShape
 from core.lab.shape_presets import presets
 from ui import state
 from ui.figures import limits_plan as figures
+from ui.figures.words import in_bytes
 from ui.i18n import Catalog, plain
 from ui.lab_options import chosen, here
 from ui.lab_parts import PLAIN, dataframe
@@ -130,13 +131,13 @@ def _answer(t: Catalog, found: Planned) -> None:
         st.warning(said, icon=":material/block:")
     several = found.load.devices > 1
     tiles = [
-        ("tile_memory", figures.size(made.memory)),
+        ("tile_memory", in_bytes(made.memory)),
         ("tile_first", figures.milliseconds(made.first_token)),
         ("tile_token", figures.milliseconds(made.per_token)),
         ("tile_tokens", f"{made.tokens_per_second:,.0f}"),
     ]
     if several:
-        tiles.append(("tile_sent", figures.size(made.communication_bytes)))
+        tiles.append(("tile_sent", in_bytes(made.communication_bytes)))
     with st.container(horizontal=True, gap="medium"):
         for key, value in tiles:
             st.metric(t(f"limits.{key}"), value, help=t(f"limits.{key}_help"), width=TILE)

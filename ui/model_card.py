@@ -13,6 +13,7 @@ from core.faults import Fault
 from core.models.catalog import CATALOGUE, ModelEntry, resolve, terms_text, title_of
 from ui import state
 from ui.edit_words import edit_words
+from ui.figures.words import in_bytes
 from ui.i18n import Catalog, plain
 from ui.widgets import show
 
@@ -117,7 +118,7 @@ def _ready(t: Catalog, entry: ModelEntry) -> None:
         t(
             "frame.model_ready",
             parameters=count(info.parameters),
-            memory=size(info.bytes_in_memory),
+            memory=in_bytes(info.bytes_in_memory),
             dtype=info.dtype,
             device=info.device.upper(),
         )
@@ -127,14 +128,14 @@ def _ready(t: Catalog, entry: ModelEntry) -> None:
             t(
                 "frame.model_note_bits",
                 bits=entry.source_bits,
-                download=size(entry.bytes_download or 0),
+                download=in_bytes(entry.bytes_download or 0),
                 dtype=info.dtype,
             )
         )
 
 
 def _absent(t: Catalog, entry: ModelEntry) -> None:
-    download = size(entry.bytes_download) if entry.bytes_download else ""
+    download = in_bytes(entry.bytes_download) if entry.bytes_download else ""
     licence = entry.licence or t("frame.licence_unknown")
     words = {"model": plain(entry.title), "download": download, "licence": licence}
     st.info(t("frame.model_absent" if download else "frame.model_absent_hub", **words))
@@ -187,15 +188,6 @@ def waiting(t: Catalog, name: str) -> None:
             st.rerun(scope="app")
 
     watch()
-
-
-def size(count: int) -> str:
-    """Bytes for people, in decimal units: 538 MB."""
-    for unit, width in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= width:
-            value = count / width
-            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
-    return f"{count} B"
 
 
 def count(number: int) -> str:

@@ -13,8 +13,7 @@ from ui import state
 from ui.context import Context
 from ui.figures import parallel_stages as figures
 from ui.figures import parallel_tables as tables
-from ui.figures.parallel import size
-from ui.figures.words import percent, tiny, whole_percent
+from ui.figures.words import in_bytes, percent, tiny, whole_percent
 from ui.lab import experiment
 from ui.lab_options import here
 from ui.parallel_options import FIELD, FORMATS, OWN, TABLE, pick
@@ -38,7 +37,7 @@ def _run_offload(context: Context, share: float, before: Callable[[], None]) -> 
         return offload_turns(engine, context.spec.model, ids, share)
 
     whole = engine.info.bytes_in_memory
-    cost = t("parallel.cost_offload", whole=size(whole), room=size(share * whole))
+    cost = t("parallel.cost_offload", whole=in_bytes(whole), room=in_bytes(share * whole))
     experiment(
         t, "parallel_offload", (state.number(engine), ids, share), turns,
         lambda now: _offloaded(context, now), cost=cost, run=t("parallel.start_offload"),
@@ -58,7 +57,7 @@ def _offloaded(context: Context, now: OffloadRun, stored: bool = False) -> None:
         return
     said = t(
         "parallel.offload_sentence",
-        held=size(now.held_bytes), whole=size(now.whole_bytes),
+        held=in_bytes(now.held_bytes), whole=in_bytes(now.whole_bytes),
         step=f"{now.step.median:,.1f}", low=f"{now.step.low:,.1f}", high=f"{now.step.high:,.1f}",
         all=f"{now.whole_step.median:,.1f}",
         ratio=f"{now.step.median / now.whole_step.median:.1f}",
@@ -88,7 +87,7 @@ def _run_copies(context: Context, wanted: str, before: Callable[[], None]) -> No
     def turns() -> Generator[ReplicaRun, None, None]:
         return replica_turns(engine, context.spec.model, ids, dtype)
 
-    held = size(engine.info.bytes_in_memory * (1 if dtype is None else 0.5))
+    held = in_bytes(engine.info.bytes_in_memory * (1 if dtype is None else 0.5))
     cost = t("parallel.cost_copies", n=max(REPLICAS), held=held, batch=max(BATCHES))
     experiment(
         t, "parallel_copies", (state.number(engine), ids, wanted), turns,
@@ -118,6 +117,6 @@ def _served(context: Context, now: ReplicaRun, stored: bool = False) -> None:
         latency=f"{last.step.median / first.step.median:.1f}",
         half=half.batch, copies=max(REPLICAS), one=f"{last.per_second:,.0f}",
         two=f"{half.per_second:,.0f}", share=percent(half.per_second / last.per_second),
-        held=size(max(REPLICAS) * now.weights),
+        held=in_bytes(max(REPLICAS) * now.weights),
     )  # fmt: skip
     st.markdown(said)

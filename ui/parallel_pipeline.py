@@ -24,8 +24,7 @@ from ui import state
 from ui.context import Context
 from ui.figures import parallel_stages as figures
 from ui.figures import parallel_tables as tables
-from ui.figures.parallel import size
-from ui.figures.words import percent, tiny
+from ui.figures.words import in_bytes, percent, tiny
 from ui.lab import experiment
 from ui.lab_options import here
 from ui.marks import mark
@@ -120,7 +119,7 @@ def _ends(context: Context, now: PipelineRun) -> None:
         bytes=f"{now.traffic.bytes:,}", calls=now.traffic.calls,
         theory=f"{now.traffic.theory:,}", single=f"{now.single.median:,.0f}",
         best=f"{best.took.median:,.0f}", n=best.micro_batches,
-        memory=t("parallel.and").join(size(held) for held in now.weights),
-        whole=size(now.single_weights),
+        memory=t("parallel.and").join(in_bytes(held) for held in now.weights),
+        whole=in_bytes(now.single_weights),
     )  # fmt: skip
     st.markdown(said)

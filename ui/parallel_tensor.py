@@ -16,8 +16,8 @@ from ui import state
 from ui.context import Context
 from ui.figures import parallel_sums as figures
 from ui.figures import parallel_tables as tables
-from ui.figures.parallel import size, split_chart
-from ui.figures.words import percent, tiny
+from ui.figures.parallel import split_chart
+from ui.figures.words import in_bytes, percent, tiny
 from ui.i18n import plain
 from ui.lab import experiment
 from ui.lab_options import choose, here
@@ -68,7 +68,7 @@ def _bytes_before(context: Context, plan: TensorPlan) -> None:
 
 def _run(context: Context, plan: TensorPlan, wanted: Wanted, before: Callable[[], None]) -> None:
     t, engine, ids = context.t, context.engine, ids_of(context)
-    held = size(max(weights_of(engine.info, plan)))
+    held = in_bytes(max(weights_of(engine.info, plan)))
 
     def turns() -> Generator[TensorRun, None, None]:
         return tensor_turns(engine, context.spec.model, ids, plan.ranks, wanted)
@@ -76,7 +76,7 @@ def _run(context: Context, plan: TensorPlan, wanted: Wanted, before: Callable[[]
     key = (state.number(engine), ids, plan.ranks, wanted)
     cost = t(
         "parallel.cost_tensor",
-        n=plan.ranks, held=held, own=size(PROCESS),
+        n=plan.ranks, held=held, own=in_bytes(PROCESS),
     )  # fmt: skip
     label = t("parallel.start_n", n=plan.ranks)
     experiment(

@@ -17,9 +17,9 @@ from core.settings import Settings
 from ui import state
 from ui.context import Context
 from ui.edit_words import model_words
-from ui.figures.precision import megabytes, rounding_words
+from ui.figures.precision import rounding_words
 from ui.figures.precision_effect import layers_chart, layers_table, next_chart, next_table
-from ui.figures.words import percent
+from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
 from ui.lab_parts import PLAIN, table
@@ -125,8 +125,8 @@ def _show(
                 n=f"{found.point.positions:,}",
                 before=f"{found.perplexity:,.4g}",
                 after=f"{found.point.perplexity:,.4g}",
-                size=megabytes(found.nbytes),
-                codes=megabytes(found.point.nbytes),
+                size=in_bytes(found.nbytes),
+                codes=in_bytes(found.point.nbytes),
                 reference=words,
             )
         )

@@ -11,14 +11,8 @@ from core.edits.spec import Rounding
 from core.lab.models import local
 from core.lab.quantize_recorded import COMMAND, Recorded
 from core.lab.quantize_records import BITS, Point, Sweep, line, repeats
-from ui.figures.precision import (
-    curve_points,
-    megabytes,
-    rounding_words,
-    sweep_chart,
-    sweep_table,
-)
-from ui.figures.words import percent
+from ui.figures.precision import curve_points, rounding_words, sweep_chart, sweep_table
+from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog
 from ui.lab import experiment
 from ui.lab_parts import PLAIN, table
@@ -177,8 +171,8 @@ def _metrics(
     )
     four.metric(
         t("precision.metric_size"),
-        megabytes(point.nbytes),
-        help=t("precision.metric_size_help", before=megabytes(sweep.nbytes)),
+        in_bytes(point.nbytes),
+        help=t("precision.metric_size_help", before=in_bytes(sweep.nbytes)),
     )
 
 

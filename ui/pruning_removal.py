@@ -10,7 +10,7 @@ import streamlit as st
 from core.lab.prune_records import Removals
 from ui.figures.pruning_importance import nats
 from ui.figures.pruning_removal import removals_chart, removals_table
-from ui.figures.pruning_words import megabytes
+from ui.figures.words import in_bytes
 from ui.lab import experiment
 from ui.lab_parts import PLAIN, table
 from ui.marks import mark
@@ -156,5 +156,5 @@ def _chart(bench: Bench, found: Removals) -> None:
         config=PLAIN,
         alt=t("pruning.ladder_alt"),
     )
-    st.caption(t("pruning.ladder_of", memory=megabytes(found.original.nbytes)))
+    st.caption(t("pruning.ladder_of", memory=in_bytes(found.original.nbytes)))
     table(t, removals_table(found, t), "prune_ladder")

@@ -9,8 +9,7 @@ import streamlit as st
 from core.lab.speculative_records import Speculation
 from core.lab.training_stored import Words
 from ui.figures import speculative as figures
-from ui.figures.kv_sizes import in_bytes
-from ui.figures.words import percent, two_digits, whole_percent
+from ui.figures.words import in_bytes, percent, two_digits, whole_percent
 from ui.i18n import Catalog
 from ui.lab_parts import PLAIN, table
 from ui.marks import mark

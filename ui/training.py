@@ -15,7 +15,7 @@ from core.lab.training_stored import COMMAND, Words, stored
 from core.models.catalog import title_of
 from ui import state
 from ui.context import Context
-from ui.figures.kv_sizes import in_bytes
+from ui.figures.words import in_bytes
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
 from ui.lab_parts import weights

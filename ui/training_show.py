@@ -8,8 +8,7 @@ from core.lab.training_records import Frozen, Kept, Prediction, Training
 from core.lab.training_stored import Words
 from ui.figures import training as figures
 from ui.figures import training_tables as tables
-from ui.figures.kv_sizes import in_bytes
-from ui.figures.words import percent
+from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog, plain
 from ui.lab_parts import PLAIN, dataframe, table
 from ui.marks import mark

@@ -51,7 +51,7 @@ def test_every_experiment_is_done_to_the_model_in_use(lang):
     assert "12,800" in said  # bytes of 256 tokens at 4 bits, keys per channel
     found = metrics(at)
     assert found[t("kv_cache.col_ratio")].startswith("× ")
-    assert found[t("kv_cache.metric_bytes")] == "13 kB"
+    assert found[t("kv_cache.metric_bytes")] == "12.8 kB"
     # 256 tokens before both prompts, and the prompt itself, with which the example begins.
     same = 256 + len(store().engine("tiny").vocabulary.read("the thing").ids)
     assert found[t("kv_cache.reuse_positions")].startswith(f"{same} / ")

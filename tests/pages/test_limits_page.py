@@ -13,7 +13,8 @@ from core.lab.roofline_run import known
 from core.lab.roofline_store import stored_roof, stored_steps
 from core.lab.shape_presets import presets
 from tests.pages.app import healthy, open_app, query_of, words
-from ui.figures.limits_plan import milliseconds, size
+from ui.figures.limits_plan import milliseconds
+from ui.figures.words import in_bytes
 from ui.i18n import catalog
 from ui.state import store
 
@@ -124,7 +125,7 @@ def test_the_planner_answers_with_the_cores_numbers():
     load = Load(precision="int4", batch=16, prompt=100, new=50)
     found = planned(presets()["qwen3-30b-a3b"].shape, device_named("4090"), load).plan
     shown = tiles(at)
-    assert shown[t("limits.tile_memory")] == size(found.memory)
+    assert shown[t("limits.tile_memory")] == in_bytes(found.memory)
     assert shown[t("limits.tile_first")] == milliseconds(found.first_token)
     assert shown[t("limits.tile_token")] == milliseconds(found.per_token)
     assert shown[t("limits.tile_tokens")] == f"{found.tokens_per_second:,.0f}"
@@ -155,9 +156,8 @@ def test_numbers_can_be_typed():
     assert "must be a multiple" in at.error[0].value
     healthy(at.selectbox(key="w_limits_model").set_value("llama-2-7b").run())
     assert not at.error
-    assert (
-        size(presets()["llama-2-7b"].shape.parameters * 2)[:2] in tiles(at)[t("limits.tile_memory")]
-    )
+    weights = in_bytes(presets()["llama-2-7b"].shape.parameters * 2)
+    assert weights[:2] in tiles(at)[t("limits.tile_memory")]
 
 
 def test_a_hub_model_needs_its_configuration(monkeypatch):

@@ -40,7 +40,7 @@ def test_zeros_are_set_and_measured():
     t = catalog("en")
     found = metrics(at)
     assert found[t("pruning.step")] == "× 1"
-    assert found[t("pruning.memory")] == "0.15 MB"
+    assert found[t("pruning.memory")] == "146 kB"
     assert float(found[t("pruning.kl")]) > 0.5
     tables = [frame.value for frame in at.dataframe]
     (numbers,) = [table for table in tables if t("pruning.col_what") in table.columns]

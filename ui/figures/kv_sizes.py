@@ -15,6 +15,7 @@ from core.lab.kv_others import Other
 from core.lab.kv_records import Held
 from core.lab.shape import ModelShape
 from ui.figures.charts import BLUE, ORANGE, dressed, plain
+from ui.figures.words import in_bytes
 from ui.i18n import Catalog
 
 GREEN, GREY = "#009E73", "#808080"
@@ -107,15 +108,6 @@ def others_chart(others: Sequence[Other], own: Own | None, t: Catalog) -> go.Fig
 
 def _log(value: float) -> float:
     return math.log10(max(value, 1e-6))
-
-
-def in_bytes(count: float) -> str:
-    """Bytes for people, in decimal units."""
-    for unit, width in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= width:
-            value = count / width
-            return f"{value:.2f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
-    return f"{count:.0f} B"
 
 
 def layers_table(found: Held, t: Catalog) -> pd.DataFrame:

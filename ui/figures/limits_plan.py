@@ -14,6 +14,7 @@ from core.lab.plan_advice import HERE, MOST_BATCH, Advice, Beside
 from core.lab.plan_table import Planned
 from core.lab.shape_presets import presets
 from core.models.catalog import title_of
+from ui.figures.words import in_bytes
 from ui.i18n import Catalog
 
 PARTS: Final = ("weights", "kv", "activations")
@@ -24,15 +25,6 @@ PATTERNS: Final = dict(zip(PARTS, ("", "/", "x"), strict=True))
 def device_words(name: str, t: Catalog) -> str:
     """How a device is called; the machine at hand in the reader's language."""
     return t("limits.here") if name == HERE else name
-
-
-def size(value: float) -> str:
-    """Bytes as people say them: 141 GB, 9.4 GB, 538 MB."""
-    if value >= 1e11:
-        return f"{value / 1e9:,.0f} GB"
-    if value >= 1e9:
-        return f"{value / 1e9:.1f}".removesuffix(".0") + " GB"
-    return f"{value / 1e6:,.1f} MB" if value < 1e7 else f"{value / 1e6:,.0f} MB"
 
 
 def milliseconds(seconds: float) -> str:
@@ -56,7 +48,11 @@ def verdict(found: Planned, advice: Advice, t: Catalog) -> str:
     made, load = found.plan, found.load
     assert made is not None
     memory = found.device.memory * 1e9
-    values = {"needed": size(made.memory), "memory": size(memory), "weights": size(made.weights)}
+    values = {
+        "needed": in_bytes(made.memory),
+        "memory": in_bytes(memory),
+        "weights": in_bytes(made.weights),
+    }
     said = []
     if made.fits:
         said.append(t("limits.fits", **values))
@@ -125,7 +121,7 @@ def memory_chart(
     most = max([memory, *(each.plan.memory / 1e9 for each in rows if each.plan)])
     figure.add_annotation(
         x=memory, y=1.0, yref="paper", yanchor="bottom", showarrow=False,
-        text=t("limits.device_has", memory=size(memory * 1e9)),
+        text=t("limits.device_has", memory=in_bytes(memory * 1e9)),
         xanchor="right" if memory > most * 0.6 else "left", font={"color": "#D55E00", "size": 13},
     )  # fmt: skip
     ticks = [_tick(each, chosen, t) for each in rows]

@@ -182,13 +182,6 @@ def _pieces(found: Sequence[Band], name: str, colour: str, pattern: str, t: Cata
     )  # fmt: skip
 
 
-def size(count: float) -> str:
-    """Bytes as people say them: 538 MB, 0.9 MB, 73 kB."""
-    if count < 1e5:
-        return f"{count / 1e3:,.0f} kB"
-    return f"{count / 1e6:,.1f} MB" if count < 1e7 else f"{count / 1e6:,.0f} MB"
-
-
 def dress(figure: go.Figure, height: int) -> go.Figure:
     """Nothing to drag, the legend above."""
     figure.update_layout(

@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.lab.parallel.records import TensorRun
-from ui.figures.parallel import COLOURS, GREY, PATTERNS, dress, size
+from ui.figures.parallel import COLOURS, GREY, PATTERNS, dress
+from ui.figures.words import in_bytes
 from ui.i18n import Catalog
 
 COMPONENTS: Final = 8
@@ -130,7 +131,7 @@ def memory_chart(run: TensorRun, t: Catalog) -> go.Figure:
                     "fgcolor": "#ffffff",
                 },
             },
-            text=[size(count) for count in held],
+            text=[in_bytes(count) for count in held],
             textposition="auto",
             hovertemplate="%{x:,.1f} MB<extra></extra>",
         )

@@ -13,7 +13,7 @@ from core.edits.grid import Grid
 from core.edits.spec import Rounding, parse_edit
 from core.lab.quantize_records import BITS, Point, Sweep, line
 from ui.figures.charts import BLUE, ORANGE
-from ui.figures.words import percent
+from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog
 
 GREEN, PINK, GREY = "#009E73", "#CC79A7", "#8A8F98"
@@ -56,12 +56,6 @@ def grid_words(grid: Grid, t: Catalog) -> str:
 def rounding_words(setting: Rounding, t: Catalog) -> str:
     """The same, with the LM head where it is rounded, too."""
     return grid_words(setting.grid, t) + (t("precision.and_head") if setting.head else "")
-
-
-def megabytes(count: float) -> str:
-    """Bytes in decimal megabytes, for people."""
-    value = count / 1e6
-    return f"{value:,.0f} MB" if value >= 100 else f"{value:.3g} MB"
 
 
 def curve_points(sweep: Sweep, curve: Grid, *, head: bool) -> list[Point]:
@@ -202,7 +196,7 @@ def sweep_table(sweep: Sweep, curves: Sequence[Grid], *, head: bool, t: Catalog)
                 t("precision.col_top1"): percent(point.top1),
                 t("precision.col_perplexity"): point.perplexity,
                 t("precision.col_error"): percent(point.error),
-                t("precision.col_size"): megabytes(point.nbytes),
+                t("precision.col_size"): in_bytes(point.nbytes),
             }
             for curve in curves
             for point in curve_points(sweep, curve, head=head)

@@ -12,8 +12,7 @@ from core.edits.spec import parse_edit
 from core.lab.quantize_records import Speed, Stored
 from core.lab.timing import Spread
 from ui.figures.charts import BLUE, ORANGE
-from ui.figures.precision import megabytes
-from ui.figures.words import percent
+from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog
 
 GREEN: Final = "#009E73"
@@ -91,7 +90,7 @@ def speed_table(found: Speed, t: Catalog) -> pd.DataFrame:
 def _row(row: Stored, first: Stored, t: Catalog) -> dict[str, str]:
     return {
         t("precision.col_store"): storage_words(row.edit, t),
-        t("precision.col_size"): megabytes(row.nbytes),
+        t("precision.col_size"): in_bytes(row.nbytes),
         t("precision.col_bytes"): f"{row.nbytes:,}",
         t("precision.col_kl"): "–" if row.kl is None else f"{row.kl:.3g}",
         t("precision.col_top1"): "–" if row.top1 is None else percent(row.top1),

@@ -13,8 +13,8 @@ from core.edits.masks import Method
 from core.edits.spec import Zeros
 from core.lab.prune_records import Crossing, Crossings, Cut, Point, Sweep
 from ui.figures.charts import BLUE, ORANGE, dressed
-from ui.figures.pruning_words import megabytes, number
-from ui.figures.words import percent, whole_percent
+from ui.figures.pruning_words import number
+from ui.figures.words import in_bytes, percent, whole_percent
 from ui.i18n import Catalog
 
 PINK, GREEN = "#CC79A7", "#009E73"
@@ -198,8 +198,8 @@ def crossing_table(found: Crossings, t: Catalog) -> pd.DataFrame:
                 t("pruning.col_dense"): _spread(p.dense),
                 t("pruning.col_list"): _spread(p.sparse),
                 t("pruning.col_ratio"): f"× {_ratio(p):.2f}",
-                t("pruning.col_dense_bytes"): megabytes(found.dense_bytes),
-                t("pruning.col_list_bytes"): megabytes(sizes[p.zeros]),
+                t("pruning.col_dense_bytes"): in_bytes(found.dense_bytes),
+                t("pruning.col_list_bytes"): in_bytes(sizes[p.zeros]),
                 t("pruning.col_off"): p.difference,
             }
             for p in found.points

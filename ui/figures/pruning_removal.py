@@ -12,8 +12,8 @@ from plotly.subplots import make_subplots
 from core.edits.spec import parse_edit
 from core.lab.prune_records import Removal, Removals
 from ui.figures.charts import BELOW, BLUE, ORANGE
-from ui.figures.pruning_words import megabytes, number
-from ui.figures.words import percent, whole_percent
+from ui.figures.pruning_words import number
+from ui.figures.words import in_bytes, percent, whole_percent
 from ui.i18n import Catalog
 
 PINK, GREEN = "#CC79A7", "#009E73"
@@ -102,7 +102,7 @@ def removals_table(found: Removals, t: Catalog) -> pd.DataFrame:
         [
             {
                 t("pruning.col_removed"): removal_name(row.edit, t),
-                t("pruning.memory"): megabytes(row.size.nbytes),
+                t("pruning.memory"): in_bytes(row.size.nbytes),
                 t("pruning.col_memory_share"): percent(row.size.nbytes / found.original.nbytes),
                 t("pruning.col_parameters"): row.size.parameters,
                 t("pruning.col_ratio"): f"× {row.times.ratio:.2f}",

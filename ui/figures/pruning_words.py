@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from core.lab.prune_records import Effect
-from ui.figures.words import percent
+from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog
 
 
@@ -21,12 +21,6 @@ def number(x: float) -> str:
     mantissa, power = f"{x:.1e}".split("e")
     raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{mantissa} × 10{raised}"
-
-
-def megabytes(nbytes: int) -> str:
-    """1 MB = 10⁶ bytes."""
-    mb = nbytes / 1e6
-    return f"{mb:,.0f} MB" if mb >= 100 else f"{mb:,.2f} MB"
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ def told(found: Effect, t: Catalog) -> Told:
     change = ratio = step = ""
     if edited is not None:
         share = percent(edited.nbytes / found.original.nbytes)
-        change = t("pruning.share_of", share=share, whole=megabytes(found.original.nbytes))
+        change = t("pruning.share_of", share=share, whole=in_bytes(found.original.nbytes))
     if times is not None:
         ratio = f"× {times.ratio:.2f}"
         step = f"{times.original.median:.1f} → {times.edited.median:.1f} ms"
@@ -59,7 +53,7 @@ def told(found: Effect, t: Catalog) -> Told:
         perplexity_change=t("pruning.original_has", value=before),
         kl=f"{judged.kl:.3f}" if judged else "…",
         top1=percent(judged.top1) if judged else "…",
-        memory=megabytes(edited.nbytes) if edited else "…",
+        memory=in_bytes(edited.nbytes) if edited else "…",
         memory_change=change,
         ratio=ratio,
         step=step,

@@ -25,6 +25,17 @@ def two_digits(x: float) -> str:
     return f"{x:,.0f}" if x >= 10 else f"{x:.2g}"
 
 
+def in_bytes(count: float) -> str:
+    """Bytes for people, in decimal units and three digits: 538 MB, 1.07 GB, 46.1 kB, 12 B."""
+    units = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+    for unit, width in units:
+        # 999.6 kB is written as 1 MB.
+        if count >= 0.9995 * width:
+            value = count / width
+            return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
+    return f"{count:.0f} B"
+
+
 def signed(x: float, digits: int = 3) -> str:
     """A number with a real minus sign; -inf as −∞."""
     text = f"{abs(x):.{digits}f}" if math.isfinite(x) else "∞"
