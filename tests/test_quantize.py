@@ -14,9 +14,10 @@ from core.edits.rounding import rows_of
 from core.edits.spec import ModelEdit, Packing, Rounding, parse_edit, spell
 from core.engine.local import LocalEngine
 from core.faults import Fault
-from core.lab import quantize_copy, quantize_recorded
+from core.lab import copies, quantize_recorded
+from core.lab.copies import private
 from core.lab.quantize import effect, sweep
-from core.lab.quantize_copy import packed, private, relative, set_rounded, would_take
+from core.lab.quantize_copy import packed, relative, set_rounded, would_take
 from core.lab.quantize_look import by_hand, look, matrix, matrix_names, origin, outliers, sits_on
 from core.lab.quantize_recorded import recorded
 from core.lab.quantize_records import BITS, CURVES, PACKINGS, Stored, line, named, repeats
@@ -117,7 +118,7 @@ def test_a_copy_shares_no_tensor_and_needs_room(tiny, monkeypatch):
         theirs = {tensor.data_ptr() for tensor in model.state_dict().values()}
     assert not theirs & {tensor.data_ptr() for tensor in twin.state_dict().values()}
     small = dataclasses.make_dataclass("Memory", ["available"])(100)
-    monkeypatch.setattr(quantize_copy.psutil, "virtual_memory", lambda: small)
+    monkeypatch.setattr(copies.psutil, "virtual_memory", lambda: small)
     with pytest.raises(Fault) as caught:
         private(tiny)
     assert caught.value.code == "no_memory_to_copy"

@@ -17,6 +17,7 @@ from core.edits.pieces import matrices_in
 from core.edits.spec import ModelEdit, Zeros, spell
 from core.edits.zero import keep_mask
 from core.engine.local import LocalEngine
+from core.lab.copies import private
 from core.lab.machine import machine
 from core.lab.prune_copy import (
     COPIES,
@@ -40,7 +41,6 @@ from core.lab.prune_records import (
     Sweep,
 )
 from core.lab.quality import MOST, Row, reference
-from core.lab.quantize_copy import private
 from core.lab.turns import between, through
 from core.model_info import ModelInfo
 

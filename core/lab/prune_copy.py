@@ -23,10 +23,10 @@ from core.edits.zero import zeroing
 from core.engine.local import LocalEngine
 from core.engine.memory import fork
 from core.faults import Fault
+from core.lab.copies import private
 from core.lab.kv_passes import new_cache, read
 from core.lab.prune_records import Judged, Size, Times
 from core.lab.quality import Quality, Row, judged
-from core.lab.quantize_copy import private
 from core.lab.timing import Spread, milliseconds
 from core.models.loaded import describe
 

@@ -20,17 +20,10 @@ from core.edits.spec import Packing, Rounding
 from core.engine.local import LocalEngine
 from core.engine.memory import Ids
 from core.engine.traced import Recorder, parts_of, recording
+from core.lab.copies import private
 from core.lab.machine import machine
 from core.lab.quality import Quality, Row, following, judged, log_probs, reference, text_ids
-from core.lab.quantize_copy import (
-    Errors,
-    errors_between,
-    packed,
-    private,
-    relative,
-    set_rounded,
-    would_take,
-)
+from core.lab.quantize_copy import Errors, errors_between, packed, relative, set_rounded, would_take
 from core.lab.quantize_records import Candidate, Effect, LayerError, Point, Sweep, named
 from core.lab.turns import between, shares, through
 from core.models.loaded import tensor_bytes

@@ -1,50 +1,25 @@
-"""A private copy of a model, for experiments that change its weights again and again."""
+"""Rounding and packing a private copy of a model, again and again."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Generator, Iterator
 from typing import Any, Final
 
-import psutil
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from core.edits.pack import Packed, pack_weights
 from core.edits.rounding import matrices, rounded, rows_of
 from core.edits.spec import Packing, Rounding
 from core.engine.local import LocalEngine
-from core.faults import Fault
+from core.lab.copies import private
 from core.models.loaded import tensor_bytes
 
-SPARE: Final = 1.2
-"""What has to be free, for each byte of a copy."""
 TURN: Final = 24
 """Matrices that are worked on in one turn."""
 
 Errors = dict[str, tuple[float, float]]
 """Name of a matrix → (‖W − Ŵ‖², ‖W‖²)."""
-
-
-def private(engine: LocalEngine) -> Any:
-    """The same model with tensors of its own; nothing done to it is seen by anybody else.
-
-    Raises Fault where there is no room for it.
-    """
-    needed = engine.info.bytes_in_memory
-    on_cpu = engine.info.device == "cpu"
-    if on_cpu and psutil.virtual_memory().available < SPARE * needed:
-        raise Fault("no_memory_to_copy", name=engine.info.name, needed=needed // 10**6)
-    try:
-        with engine.borrowed() as model, torch.inference_mode(False):
-            # The structure alone, so that everybody else waits for a moment only.
-            shared = {id(p): nn.Parameter(p.data, requires_grad=False) for p in model.parameters()}
-            twin = copy.deepcopy(model, dict(shared))
-        for parameter in twin.parameters():
-            parameter.data = parameter.data.clone()
-    except (MemoryError, torch.OutOfMemoryError) as error:
-        raise Fault("no_memory_to_copy", name=engine.info.name, needed=needed // 10**6) from error
-    return twin
 
 
 def packed(engine: LocalEngine, packing: Packing) -> Any:

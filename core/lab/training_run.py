@@ -19,10 +19,10 @@ from core.edits.pack import Packed
 from core.edits.spec import split
 from core.engine.local import LocalEngine
 from core.faults import Fault
+from core.lab.copies import private
 from core.lab.kv_passes import new_cache, read
 from core.lab.machine import machine
 from core.lab.quality import Row, following, judged, reference
-from core.lab.quantize_copy import private
 from core.lab.training_bytes import needed_bytes
 from core.lab.training_moved import fingerprint, moved
 from core.lab.training_records import Ask, Forgotten, Frozen, Kept, Prediction, Training

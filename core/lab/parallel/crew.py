@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from core.faults import Fault
-from core.lab.parallel.deal import cores
+from core.lab.machine import cores
 from core.lab.parallel.records import Phase
 from core.lab.turns import through
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
 from core.faults import Fault
+from core.lab.machine import cores
 from core.model_info import ModelInfo
 
 Attention = Literal["even", "copied", "uneven", "whole"]
@@ -16,14 +16,6 @@ Wanted = Literal["split", "whole"]
 WANTED: Final[tuple[Wanted, ...]] = ("split", "whole")
 Span = tuple[int, int]
 """First, and one after the last."""
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS and Windows
-        return os.cpu_count() or 1
 
 
 def most_ranks() -> int:

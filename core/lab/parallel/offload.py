@@ -12,11 +12,10 @@ import numpy as np
 
 from core.engine.protocol import Engine
 from core.faults import Fault
-from core.lab.machine import machine
+from core.lab.machine import cores, machine
 from core.lab.models import local
 from core.lab.parallel.checkpoint import checkpoint
 from core.lab.parallel.crew import Crew, while_asking
-from core.lab.parallel.deal import cores
 from core.lab.parallel.records import OffloadRun, Place
 from core.lab.parallel.room import check_room
 from core.lab.timing import Spread
