@@ -22,7 +22,7 @@ def body(context: Context) -> None:
     tokens(tokens_data(run, made, vocabulary, _selected(at, cutting), t), key="tokens")
     with st.expander(t("tokens.table"), icon=":material/table:"):
         st.dataframe(tokens_table(made, t), hide_index=True)
-    st.markdown(f"##### {t('tokens.merges_title')}\n\n{t('tokens.merges_intro')}")
+    st.markdown(f"## {t('tokens.merges_title')}\n\n{t('tokens.merges_intro')}")
     if isinstance(cutting, Fault):
         st.info(t.fault(cutting))
     else:

@@ -39,7 +39,7 @@ def body(context: Context) -> None:
 
 def one_weight(found: Scene) -> None:
     t = found.context.t
-    st.markdown(f"##### {t('attention.cell_title')}")
+    st.markdown(f"## {t('attention.cell_title')}")
     try:
         with st.spinner(t("attention.reading"), show_time=True):
             derivation = found.derivation()

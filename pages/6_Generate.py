@@ -26,19 +26,19 @@ def body(context: Context) -> None:
         candidates(data, context.act("candidates"), key="candidates")
         chance(of_step(context, step), t)
     with right:
-        st.markdown(f"##### {t('generate.text')}", help=t("generate.text_help"))
+        st.markdown(f"## {t('generate.text')}", help=t("generate.text_help"))
         st.code(context.vocabulary.text(run.ids, skip_special=True), language=None, wrap_lines=True)
         st.text(stop_sentence(run, labels[-1], t))
         _figures(context, step)
         _steps(context, step, labels)
     branches_panel(context)
-    st.markdown(f"##### {t('generate.chain')}\n\n{t('generate.chain_text')}")
+    st.markdown(f"## {t('generate.chain')}\n\n{t('generate.chain_text')}")
     st.latex(chain_latex(run, t))
     st.dataframe(chain_table(run, labels, t), hide_index=True)
 
 
 def _figures(context: Context, step: StepTrace) -> None:
-    st.markdown(f"##### {context.t('generate.figures')}")
+    st.markdown(f"## {context.t('generate.figures')}")
     grid = st.grid(2, min_column_width=160)
     for figure in run_figures(context.generation, step, context.t):
         with grid.cell(), st.container(gap="xxsmall"):
@@ -48,7 +48,7 @@ def _figures(context: Context, step: StepTrace) -> None:
 
 def _steps(context: Context, step: StepTrace, labels: list[str]) -> None:
     run, t = context.generation, context.t
-    st.markdown(f"##### {t('generate.chart')}")
+    st.markdown(f"## {t('generate.chart')}")
     st.caption(t("generate.chart_text"))
     figure = per_step(run, labels, step.index, t)
     alt = t("generate.chart_alt", n=len(run.steps))

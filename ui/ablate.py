@@ -32,7 +32,7 @@ def switched_off(scene: Scene) -> None:
     """The effect of the heads and layers that are off, really recomputed."""
     context, t = scene.context, scene.context.t
     step = context.view
-    st.markdown(f"##### {t('attention.off_title')}")
+    st.markdown(f"## {t('attention.off_title')}")
     st.caption(t("attention.off_text"))
     edit = edit_of(scene.off, context.engine.info)
     # The same component before, during and after: a reader at the keyboard stays in it.
@@ -102,7 +102,7 @@ def second_opinion(scene: Scene) -> None:
     """Which tokens of the text the chosen one depends on, by gradient × input."""
     context, t = scene.context, scene.context.t
     step = context.view
-    st.markdown(f"##### {t('attention.why_title')}")
+    st.markdown(f"## {t('attention.why_title')}")
     st.caption(t("attention.why_text"))
     names = ("", *WHYS)
     why = state.place().view.why

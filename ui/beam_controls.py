@@ -26,6 +26,8 @@ TYPED: Final = 20_000
 NONE: Final = (-1, -1)
 FRESH: Final = "beam_fresh"
 """Set when the next search is to be run, not judged again."""
+NUMBER: Final = 150
+"""Pixels of a field for a number: all of them in one row of a wide page."""
 _BEFORE: Final = "beam_before"
 """The output limit, from before a classic brought its own."""
 
@@ -155,35 +157,35 @@ def settings(t: Catalog) -> None:
     """Width, length penalty, stopping rule, n-best, limit, and the kind of search."""
     view, own = state.place().view, state.place().spec.settings
     with st.container(key="beam_settings"):
-        columns = st.columns([3, 3, 4], gap="medium")
+        columns = st.columns(2, gap="medium")
         with columns[0]:
             _width(view, t)
         with columns[1]:
             _penalty(view, t)
-        with columns[2]:
+        # A row that wraps: columns of a fixed share would cut the choices off on a laptop.
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
             _rule(view, t)
-        cells = st.columns([2, 2, 2.4, 4], gap="medium", vertical_alignment="bottom")
-        cells[0].number_input(
-            t("beam_search.nbest"),
-            1,
-            min(view.beams, MOST_BEAMS),
-            value=None,
-            key=show("beam_nbest", min(view.nbest, view.beams, MOST_BEAMS) or None),
-            placeholder=t("beam_search.nbest_all"),
-            help=t("beam_search.nbest_help"),
-            on_change=_look("beam_nbest", "nbest", lambda n: n or 0),
-        )
-        cells[1].number_input(
-            t("beam_search.max_new"),
-            1,
-            link.STEPS_CAP,
-            key=show("beam_max", own.max_new),
-            help=t("beam_search.max_new_help"),
-            on_change=_ask("beam_max", "max_new", lambda n: n or 1),
-        )
-        with cells[2]:
+            st.number_input(
+                t("beam_search.nbest"),
+                1,
+                min(view.beams, MOST_BEAMS),
+                value=None,
+                key=show("beam_nbest", min(view.nbest, view.beams, MOST_BEAMS) or None),
+                placeholder=t("beam_search.nbest_all"),
+                help=t("beam_search.nbest_help"),
+                on_change=_look("beam_nbest", "nbest", lambda n: n or 0),
+                width=NUMBER,
+            )
+            st.number_input(
+                t("beam_search.max_new"),
+                1,
+                link.STEPS_CAP,
+                key=show("beam_max", own.max_new),
+                help=t("beam_search.max_new_help"),
+                on_change=_ask("beam_max", "max_new", lambda n: n or 1),
+                width=NUMBER,
+            )
             _kind(view, t)
-        with cells[3]:
             _of_kind(view, t)
         if not view.table:
             # A table names its own end words.
@@ -223,6 +225,7 @@ def _rule(view: View, t: Catalog) -> None:
         format_func=lambda id: t(f"beam_search.rule_{id}") if id in STOP_RULES else str(id),
         help=t("beam_search.rule_help"),
         required=True,
+        width="content",
         on_change=_look("beam_rule", "rule", lambda rule: rule or view.rule),
     )
 
@@ -235,6 +238,7 @@ def _kind(view: View, t: Catalog) -> None:
         format_func=lambda id: t(f"beam_search.kind_{id}") if id in BEAM_KINDS else str(id),
         help=t("beam_search.kind_help"),
         required=True,
+        width="content",
         on_change=_look(
             "beam_kind", "kind", lambda kind: "" if kind in (None, "plain") else kind, node=NONE
         ),
@@ -245,17 +249,17 @@ def _of_kind(view: View, t: Catalog) -> None:
     own = state.place().spec.settings
     if not view.kind:
         return
-    left, right = st.columns(2, vertical_alignment="bottom")
     if view.kind == "diverse":
-        left.number_input(
+        st.number_input(
             t("beam_search.groups"),
             1,
             max(MOST_BEAMS, view.groups),
             key=show("beam_groups", view.groups),
             help=t("beam_search.groups_help"),
             on_change=_look("beam_groups", "groups", lambda n: n or 1, node=NONE),
+            width=NUMBER,
         )
-        right.number_input(
+        st.number_input(
             t("beam_search.diversity"),
             0.0,
             100.0,
@@ -263,9 +267,10 @@ def _of_kind(view: View, t: Catalog) -> None:
             step=0.1,
             help=t("beam_search.diversity_help"),
             on_change=_look("beam_diversity", "diversity", lambda x: x or 0.0, node=NONE),
+            width=NUMBER,
         )
         return
-    left.number_input(
+    st.number_input(
         t("beam_search.temperature"),
         0.05,
         max(10.0, own.temperature),
@@ -273,14 +278,16 @@ def _of_kind(view: View, t: Catalog) -> None:
         step=0.05,
         help=t("beam_search.temperature_help"),
         on_change=_ask("beam_temperature", "temperature", lambda x: x or 1.0),
+        width=NUMBER,
     )
-    right.number_input(
+    st.number_input(
         t("beam_search.seed"),
         0,
         2**53 - 1,
         key=show("beam_seed", min(own.seed, 2**53 - 1)),
         help=t("beam_search.seed_help"),
         on_change=_ask("beam_seed", "seed", lambda n: n or 0),
+        width=NUMBER,
     )
 
 

@@ -25,6 +25,7 @@ from ui.figures import beam_words as words
 from ui.figures.beam import beam_data, greedy_in
 from ui.i18n import Catalog
 from ui.view import NOWHERE
+from ui.widgets import NO_VALUE
 
 REFRESH: Final = 0.5
 """Seconds between two looks at a search that is running."""
@@ -239,7 +240,7 @@ def _cost(
     t: Catalog,
 ) -> None:
     vocabulary = source.engine.vocabulary
-    st.markdown(f"##### {t('beam_search.cost')}")
+    st.markdown(f"## {t('beam_search.cost')}")
     every, sentence = None, None
     try:
         every = every_text(source, settings)
@@ -251,6 +252,7 @@ def _cost(
     st.dataframe(
         words.cost_table(rows, vocabulary, t),
         hide_index=True,
+        placeholder=NO_VALUE,
         column_config={t(f"beam_search.{key}"): right for key in ("cost_sum", "cost_score")},
     )
     st.caption(t("beam_search.cost_note"))
@@ -263,7 +265,7 @@ def _cost(
 def _candidates(search: BeamSearch, source: Source, t: Catalog) -> None:
     with st.expander(t("beam_search.table_as"), icon=":material/table:"):
         frame = words.candidates_table(search, source.engine.vocabulary, t)
-        st.dataframe(frame, hide_index=True)
+        st.dataframe(frame, hide_index=True, placeholder=NO_VALUE)
         st.caption(t("beam_search.table_note", n=len(frame), steps=len(search.steps)))
         with st.container(horizontal=True):
             st.download_button(
@@ -287,7 +289,7 @@ def _candidates(search: BeamSearch, source: Source, t: Catalog) -> None:
 def _table(source: Source, table: str, t: Catalog) -> None:
     assert source.table is not None
     with st.expander(t("beam_search.editor"), icon=":material/table:", expanded=True):
-        st.dataframe(controls.table_view(source.table, t), hide_index=True)
+        st.dataframe(controls.table_view(source.table, t), hide_index=True, placeholder=NO_VALUE)
         if table in CLASSICS:
             st.button(
                 t("beam_search.editor_edit"),

@@ -20,6 +20,7 @@ from ui.components.branches import branches as draw
 from ui.context import Context
 from ui.figures.branches import Path, branches_data, branches_table, tokens_of
 from ui.view import COLUMN_CAP
+from ui.widgets import NO_VALUE
 
 WALKED_BYTES: Final = 16_000_000
 COMPARE: Final = "pages/8_Compare.py"
@@ -37,7 +38,7 @@ def branches_panel(context: Context) -> None:
     if st.session_state.pop(_GO, False):
         st.switch_page(COMPARE)
     t = context.t
-    st.markdown(f"##### {t('generate.branches')}", help=t("generate.branches_help"))
+    st.markdown(f"## {t('generate.branches')}", help=t("generate.branches_help"))
     now = Branch.of(context.spec.settings, max(1, len(context.generation.steps)))
     kept = read(state.place().view.branches)
     st.caption(t("generate.branches_text" if kept else "generate.branches_none"))
@@ -54,7 +55,7 @@ def branches_panel(context: Context) -> None:
     if left_out:
         st.caption(t("generate.branches_link", n=left_out))
     with st.expander(t("generate.branches_file"), icon=":material/save:"):
-        st.dataframe(branches_table(paths, t), hide_index=True)
+        st.dataframe(branches_table(paths, t), hide_index=True, placeholder=NO_VALUE)
         _file(context, written(context.spec, paths, recipes))
     st.page_link(COMPARE, label=t("compare.from_generate"), icon=":material/arrow_forward:")
     st.page_link(BEAMS, label=t("beam_search.from_generate"), icon=":material/arrow_forward:")

@@ -17,6 +17,7 @@ from ui.figures.chance import draws_alt, draws_chart, draws_table, p_text, verdi
 from ui.figures.dice import dice_data, rolls_text
 from ui.i18n import Catalog
 from ui.view import DRAWS, ROUNDS_CAP
+from ui.widgets import NO_VALUE
 
 USUAL: Final = 1000
 
@@ -38,7 +39,7 @@ def of_step(context: Context, step: StepTrace) -> Throw:
 
 def chance(throw: Throw, t: Catalog) -> None:
     """Draw the section: the button, and once it was pressed the draws and their test."""
-    st.markdown(f"##### {t('generate.draws')}", help=t("generate.draws_help"))
+    st.markdown(f"## {t('generate.draws')}", help=t("generate.draws_help"))
     if throw.settings.is_greedy:
         top = throw.label(int(throw.choice.stages[-1].logits.argmax()))
         st.text(t("generate.draws_greedy", token=top))
@@ -128,4 +129,9 @@ def _drawn(made: Draws, throw: Throw, t: Catalog) -> None:
     with st.expander(t("generate.draws_table"), icon=":material/table:"):
         digits = st.column_config.NumberColumn(format="%.6f")
         columns = {t("generate.col_filtered"): digits, t("generate.col_share"): digits}
-        st.dataframe(draws_table(made, throw.label, t), hide_index=True, column_config=columns)
+        st.dataframe(
+            draws_table(made, throw.label, t),
+            hide_index=True,
+            placeholder=NO_VALUE,
+            column_config=columns,
+        )

@@ -20,6 +20,7 @@ from ui.figures.compare_rows import Scene
 from ui.figures.compare_words import LETTERS
 from ui.figures.stages import csv_of
 from ui.i18n import Catalog
+from ui.widgets import NO_VALUE
 
 PLAIN: Final = {"displayModeBar": False}
 ACROSS: Final = "compare_across"
@@ -30,7 +31,7 @@ def details(found: Setup, shown: Scene, t: Catalog) -> None:
     numbers = run.all_figures(found, shown)
     if not any(numbers):
         return
-    st.markdown(f"##### {t('compare.figures')}")
+    st.markdown(f"## {t('compare.figures')}")
     st.caption(t("compare.figures_note" if shown.samples == 1 else "compare.figures_note_samples"))
     figures_table(figures_data(shown, numbers, t), key="compare_figures")
     left, right = st.columns([3, 2], gap="medium")
@@ -42,7 +43,7 @@ def details(found: Setup, shown: Scene, t: Catalog) -> None:
 
 
 def _steps(shown: Scene, t: Catalog) -> None:
-    st.markdown(f"##### {t('compare.chart')}")
+    st.markdown(f"## {t('compare.chart')}")
     kinds = get_args(Kind)
     kind = st.segmented_control(
         t("compare.chart"),
@@ -59,11 +60,11 @@ def _steps(shown: Scene, t: Catalog) -> None:
     alt = t(f"compare.chart_{chosen}_alt", n=len(shown.written))
     st.plotly_chart(figure, key=f"compare_steps_{chosen}", config=PLAIN, alt=alt)
     with st.expander(t("compare.chart_table"), icon=":material/table:"):
-        st.dataframe(steps_table(shown, t), hide_index=True)
+        st.dataframe(steps_table(shown, t), hide_index=True, placeholder=NO_VALUE)
 
 
 def _quality(shown: Scene, numbers: Sequence[Figures | None], t: Catalog) -> None:
-    st.markdown(f"##### {t('compare.quality')}")
+    st.markdown(f"## {t('compare.quality')}")
     several = any(figures is not None and figures.self_bleu is not None for figures in numbers)
     across: Across = "repeated"
     if several:
@@ -91,7 +92,7 @@ def _quality(shown: Scene, numbers: Sequence[Figures | None], t: Catalog) -> Non
         names = t("compare.comma").join(LETTERS[index] for index in short)
         st.caption(t("compare.quality_missing", names=names))
     with st.expander(t("compare.chart_table"), icon=":material/table:"):
-        st.dataframe(_points_table(shown, drawn, across, t), hide_index=True)
+        st.dataframe(_points_table(shown, drawn, across, t), hide_index=True, placeholder=NO_VALUE)
 
 
 def _said(drawn: Sequence[Point], across: Across, t: Catalog) -> str:

@@ -30,7 +30,7 @@ from ui.figures.compare_sweep import Row, Shown, setting_title, sweep_chart, swe
 from ui.figures.compare_words import LETTERS, fault_text
 from ui.i18n import Catalog
 from ui.jobs import Look
-from ui.widgets import show
+from ui.widgets import NO_VALUE, show
 
 NAME: Final = "sweep"
 USUAL: Final = "temperature"
@@ -40,7 +40,7 @@ PLAIN: Final = {"displayModeBar": False}
 
 def sweep(found: Setup, t: Catalog) -> None:
     """Draw the section; it computes once it is asked for, and then with every change."""
-    st.markdown(f"##### {t('compare.sweep')}")
+    st.markdown(f"## {t('compare.sweep')}")
     st.caption(t("compare.sweep_text"))
     text = state.place().view.sweep
     base, asked = _read(text, found)
@@ -276,7 +276,7 @@ def _show(shown: Shown, asked: Sweep, t: Catalog) -> None:
             selection_mode="points",
         )
     with st.expander(t("compare.sweep_table"), icon=":material/table:"):
-        st.dataframe(sweep_table(shown, t), hide_index=True)
+        st.dataframe(sweep_table(shown, t), hide_index=True, placeholder=NO_VALUE)
 
 
 def _pick() -> None:

@@ -20,25 +20,26 @@ from ui.figures.tokens_compare import (
     summary,
 )
 from ui.i18n import Catalog, plain
+from ui.widgets import NO_VALUE
 
 
 def compare_tokenizers(context: Context) -> None:
     """Draw the readings, the field for another tokenizer, and the price of a language."""
     t, spec = context.t, context.spec
-    st.markdown(f"##### {t('tokens.compare_title')}\n\n{t('tokens.compare_intro')}")
+    st.markdown(f"## {t('tokens.compare_title')}\n\n{t('tokens.compare_intro')}")
     with st.spinner(t("tokens.opening")):
         names = tokenizers.at_hand(spec.model, state.place().view.other)
         rows = [row for name in names if (row := _row(name, spec, t)) is not None]
     readings(compare_data(rows, t), key="readings")
     _other(t)
-    st.markdown(f"##### {t('tokens.price_title')}\n\n{t('tokens.price_intro')}")
+    st.markdown(f"## {t('tokens.price_title')}\n\n{t('tokens.price_intro')}")
     alt = t("tokens.price_chart_alt", n=len(sentences()))
     chart = price_chart(rows, t)
     st.plotly_chart(chart, key="prices", config={"displayModeBar": False}, alt=alt)
     for said in summary(rows, t):
         st.text(said)
     with st.expander(t("tokens.price_table"), icon=":material/table:"):
-        st.dataframe(price_table(rows, t), hide_index=True)
+        st.dataframe(price_table(rows, t), hide_index=True, placeholder=NO_VALUE)
         st.caption(t("tokens.price_note"))
 
 

@@ -135,7 +135,7 @@ def _entering(found: Reading) -> str:
 def sums(found: Reading) -> None:
     """Three fields and what their sum is near to."""
     t = found.context.t
-    st.markdown(f"#### {t('embeddings.sum')}\n\n{t('embeddings.sum_text')}")
+    st.markdown(f"## {t('embeddings.sum')}\n\n{t('embeddings.sum_text')}")
     typed = words_typed(state.place().view.words)
     names = ("first", "minus", "plus")
     for name, word in zip(names, typed, strict=True):

@@ -22,8 +22,8 @@ from ui.figures.kv_sizes import Own, growth_chart, layers_table, others_chart, o
 from ui.figures.words import in_bytes
 from ui.i18n import Catalog, plain
 from ui.kv_options import LENGTHS, chosen, here
-from ui.kv_parts import choice, title
-from ui.lab_parts import PLAIN, dataframe, table
+from ui.kv_parts import choice
+from ui.lab_parts import PLAIN, dataframe, section, table, wide
 from ui.marks import mark
 from ui.widgets import show
 
@@ -101,8 +101,7 @@ def rows_part(t: Catalog, context: Context | None, engine: Engine | None) -> Non
     text = _text(context)
     if text is None:
         return
-    title(t, 2, "rows_title")
-    st.caption(t("kv_cache.rows_text"))
+    section(t, 2, "kv_cache.rows")
     found = _held(context, text)
     layer = _pickers(t, engine, found)
     if layer is None:
@@ -182,13 +181,12 @@ def _layer_name(layer: LayerHeld | None, index: Any, t: Catalog) -> str:
 
 def sizes_part(t: Catalog, context: Context | None, engine: Engine | None) -> None:
     """Of this model from its tensors, of others by formula."""
-    title(t, 3, "sizes_title")
-    st.caption(t("kv_cache.sizes_text"))
+    section(t, 3, "kv_cache.sizes")
     own = None
     text = _text(context) if context is not None else None
     if context is not None and engine is not None and text is not None:
         own = _own(t, context, engine, text)
-    st.markdown(f"##### {t('kv_cache.others_title')}")
+    st.markdown(f"### {t('kv_cache.others_title')}")
     length = here()["length"]
     choice(
         "length",
@@ -205,7 +203,8 @@ def sizes_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
         config=PLAIN,
         alt=t("kv_cache.others_alt", n=f"{length:,}"),
     )
-    table(t, others_table(others, own, t), "kv_others")
+    wider = {t("kv_cache.col_source"): wide()}
+    table(t, others_table(others, own, t), "kv_others", **wider)
 
 
 def _own(t: Catalog, context: Context, engine: Engine, text: Text) -> Own | None:

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import streamlit as st
-
 from ui import lab_parts
-from ui.i18n import Catalog
 from ui.kv_options import FIELD, TABLE
-
-
-def title(t: Catalog, number: int, key: str) -> None:
-    st.markdown(f"#### {number}. {t(f'kv_cache.{key}')}")
 
 
 def choice(name: str, values: Sequence[Any], **words: Any) -> None:

@@ -17,8 +17,9 @@ from ui.controls import guess_chinese
 from ui.figures.words import in_bytes, tiny
 from ui.i18n import Catalog, catalog
 from ui.kv_options import HERE, SECOND_CAP, chosen, here
-from ui.kv_parts import choice, milliseconds, title
+from ui.kv_parts import choice, milliseconds
 from ui.lab import experiment
+from ui.lab_parts import section
 from ui.marks import mark
 from ui.widgets import show_text
 
@@ -30,8 +31,7 @@ def reuse_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
     """Positions and time saved where a beginning was read before."""
     if context is None or engine is None:
         return
-    title(t, 5, "reuse_title")
-    st.caption(t("kv_cache.reuse_text"))
+    section(t, 5, "kv_cache.reuse")
     values = here()
     typed = values["second"] or _example(context)
     show_text("kv_second", typed)

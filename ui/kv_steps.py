@@ -19,9 +19,9 @@ from ui.figures import kv_steps as figures
 from ui.figures.words import in_bytes, tiny
 from ui.i18n import Catalog, plain
 from ui.kv_options import STEPS, chosen, here
-from ui.kv_parts import choice, milliseconds, title
+from ui.kv_parts import choice, milliseconds
 from ui.lab import experiment
-from ui.lab_parts import PLAIN, dataframe, table
+from ui.lab_parts import PLAIN, dataframe, section, table
 from ui.marks import mark
 from ui.widgets import show
 
@@ -33,8 +33,7 @@ LENGTH_REPEATS: Final = 2
 
 def steps_part(t: Catalog, context: Context | None, engine: Engine | None) -> None:
     """With and without the cache, on the reader's prompt, and at the end of longer texts."""
-    title(t, 1, "steps_title")
-    st.caption(t("kv_cache.steps_text"))
+    section(t, 1, "kv_cache.steps")
     if context is None or engine is None:
         recorded_lengths(t, None)
         return
@@ -58,7 +57,7 @@ def steps_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
         cost=_cost(t, len(prompt_ids), steps),
         run=t("kv_cache.steps_run"),
     )
-    st.markdown(f"##### {t('kv_cache.lengths_title')}")
+    st.markdown(f"### {t('kv_cache.lengths_title')}")
     _lengths(t, engine)
 
 
@@ -102,7 +101,7 @@ def _headline(t: Catalog, run: KvRun) -> None:
 
 
 def _phases(t: Catalog, run: KvRun) -> None:
-    st.markdown(f"##### {t('kv_cache.phases_title')}")
+    st.markdown(f"### {t('kv_cache.phases_title')}")
     mark(t, "measured", t("kv_cache.phases_how"))
     dataframe(figures.phases_table(run, t), "kv_phases")
     first = run.steps[0]
@@ -116,7 +115,7 @@ def _phases(t: Catalog, run: KvRun) -> None:
 
 
 def _scores(t: Catalog, run: KvRun, label: figures.Label) -> None:
-    st.markdown(f"##### {t('kv_cache.scores_title')}")
+    st.markdown(f"### {t('kv_cache.scores_title')}")
     asked = here()["at"]
     at = asked if 0 <= asked < len(run.steps) else len(run.steps) - 1
     if len(run.steps) > 1:

@@ -18,9 +18,9 @@ from ui.figures.kv_tricks import trick_name, tricks_chart, tricks_table
 from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog, plain
 from ui.kv_options import BITS, FULL, SINKS, WINDOWS, here, trick_here
-from ui.kv_parts import choice, title
+from ui.kv_parts import choice
 from ui.lab import experiment
-from ui.lab_parts import PLAIN, table
+from ui.lab_parts import PLAIN, section, table
 from ui.marks import mark
 
 PREFIX: Final = 256
@@ -29,14 +29,13 @@ PREFIX: Final = 256
 
 def tricks_part(t: Catalog, context: Context | None, engine: Engine | None) -> None:
     """Switches for one smaller cache, and the usual ones side by side."""
-    title(t, 4, "tricks_title")
-    st.caption(t("kv_cache.tricks_text"))
+    section(t, 4, "kv_cache.tricks")
     if engine is None:
         recorded_tricks(t, None)
         return
     _switches(t)
     _mine(t, engine)
-    st.markdown(f"##### {t('kv_cache.ladder_title')}")
+    st.markdown(f"### {t('kv_cache.ladder_title')}")
     _ladder(t, engine)
 
 

@@ -13,10 +13,17 @@ from core.lab.models import local
 from ui.context import Context
 from ui.i18n import Catalog
 from ui.lab_options import Table, chosen, here
-from ui.widgets import show
+from ui.widgets import NO_VALUE, show
 
 PLAIN: Final = {"displayModeBar": False}
 """Of a chart: without Plotly's own buttons."""
+
+
+def section(t: Catalog, number: int, key: str) -> None:
+    """The heading of a page's part, and, where there is one, the text that says what it is."""
+    st.markdown(f"## {number}. {t(f'{key}_title')}")
+    if f"{key}_text" in t.messages:
+        st.caption(t(f"{key}_text"))
 
 
 def weights(context: Context | None) -> Engine | None:
@@ -29,16 +36,21 @@ def weights(context: Context | None) -> Engine | None:
         return None
 
 
-def table(t: Catalog, frame: Any, key: str) -> None:
-    """A table under a chart, folded."""
+def table(t: Catalog, frame: Any, key: str, **columns: Any) -> None:
+    """A table under a chart, folded; ``columns`` as :func:`dataframe` takes them."""
     with st.expander(t("lab.as_table"), icon=":material/table:", key=f"{key}_table"):
-        dataframe(frame, key)
+        dataframe(frame, key, **columns)
 
 
 def dataframe(frame: Any, key: str, **columns: Any) -> None:
     """A table; ``columns`` are Streamlit's settings of single ones."""
     config = {**number_columns(frame), **columns}
-    st.dataframe(frame, hide_index=True, column_config=config, key=key)
+    st.dataframe(frame, hide_index=True, placeholder=NO_VALUE, column_config=config, key=key)
+
+
+def wide() -> Any:
+    """The setting of a column whose texts are long, such as sources."""
+    return st.column_config.TextColumn(width="large")
 
 
 def number_columns(frame: Any) -> dict[Any, Any]:

@@ -23,6 +23,7 @@ from ui.figures.layers_walk import cost_text, name_text, shape_text, sum_text, t
 from ui.figures.words import signed, tiny
 from ui.i18n import Catalog
 from ui.layers import INSIDE, Reading, attention_scaling, heard
+from ui.widgets import NO_VALUE
 
 CLOSE: Final = 1e-4
 """Largest difference, as a share of the largest number, that counts as equal."""
@@ -45,7 +46,7 @@ def safely(t: Catalog, parts: Sequence[Callable[[], None]]) -> None:
 
 
 def _title(context: Context, key: str, **values: Any) -> None:
-    st.markdown(f"#### {context.t(f'layers.{key}', **values)}")
+    st.markdown(f"## {context.t(f'layers.{key}', **values)}")
 
 
 def _token(reading: Reading) -> str:
@@ -59,7 +60,7 @@ def _table(context: Context, frame: Any, key: str) -> None:
         short = st.column_config.NumberColumn(format="%.6g")
         numbers = frame.select_dtypes("floating").columns
         config = dict.fromkeys(map(str, numbers), short)
-        st.dataframe(frame, hide_index=True, column_config=config, key=key)
+        st.dataframe(frame, hide_index=True, placeholder=NO_VALUE, column_config=config, key=key)
 
 
 def show_map(reading: Reading) -> None:
@@ -177,7 +178,7 @@ def show_neurons(reading: Reading) -> None:
     silent = activity(forward, row)
     if silent is None:
         return
-    st.markdown(f"##### {t('layers.sparsity_title')}")
+    st.markdown(f"### {t('layers.sparsity_title')}")
     st.caption(t("layers.sparsity_text", share=f"{100 * NEAR_ZERO:.0f} %"))
     figure = charts.sparsity(silent, reading.layer, t)
     alt = t("layers.sparsity_alt", n=info.layers)
@@ -228,7 +229,7 @@ def show_walk(reading: Reading) -> None:
     }
     counts[t("layers.total_parameters")] = st.column_config.NumberColumn(format="localized")
     table = totals_table(whole, made, t)
-    st.dataframe(table, hide_index=True, column_config=counts, key="totals")
+    st.dataframe(table, hide_index=True, placeholder=NO_VALUE, column_config=counts, key="totals")
     exact = whole.parameters == info.parameters
     key = "total_check" if exact else "total_off"
     st.caption(t(f"layers.{key}", n=f"{whole.parameters:,}", whole=f"{info.parameters:,}"))

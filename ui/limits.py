@@ -21,11 +21,11 @@ from ui.figures.limits_steps import Timed, batches_chart, parts_chart, steps_tab
 from ui.i18n import Catalog
 from ui.lab import experiment
 from ui.lab_options import chosen, here
-from ui.lab_parts import PLAIN, table, weights
+from ui.lab_parts import PLAIN, section, table, weights
 from ui.limits_plan import planner
 from ui.limits_table import TABLE
 from ui.marks import mark
-from ui.widgets import show
+from ui.widgets import NO_VALUE, show
 
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 CONTEXTS: Final = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -38,8 +38,7 @@ SECONDS: Final = 8
 def draw(t: Catalog, context: Context | None) -> None:
     """The page; the planner alone needs no run."""
     engine = weights(context)
-    _title(t, 1, "roof_title")
-    st.caption(t("limits.roof_text"))
+    section(t, 1, "limits.roof")
     found = known(engine.info.name if engine else None, dtype_of(engine.info) if engine else "fp32")
     _measure(t, engine, found)
     if engine is not None:
@@ -47,12 +46,8 @@ def draw(t: Catalog, context: Context | None) -> None:
         _beside_the_limit(t, engine, found)
     elif context is not None:
         st.info(t.fault(Fault("model_loading" if context.recorded else "lab_needs_weights")))
-    _title(t, 2 if engine is None else 4, "plan_title")
+    section(t, 2 if engine is None else 4, "limits.plan")
     planner(t, engine, found)
-
-
-def _title(t: Catalog, number: int, key: str) -> None:
-    st.markdown(f"#### {number}. {t(f'limits.{key}')}")
 
 
 # ---------------------------------------------------------------- 1: the machine
@@ -93,7 +88,7 @@ def _roof(t: Catalog, roof: Roof, *, here: bool) -> None:
 
 
 def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
-    _title(t, 2, "operations_title")
+    section(t, 2, "limits.operations")
     values, dtype = here("limits", TABLE), dtype_of(engine.info)
     contexts = [n for n in CONTEXTS if n < engine.info.context] or [engine.info.context]
     batch = min(SIZES, key=lambda n: abs(n - values["texts"]))
@@ -132,7 +127,11 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
             number = st.column_config.NumberColumn(format="%.4g")
             config = {str(column): number for column in frame.columns[1:]}
             st.dataframe(
-                frame, hide_index=True, column_config=config, key=f"limits_{each.case.phase}"
+                frame,
+                hide_index=True,
+                placeholder=NO_VALUE,
+                column_config=config,
+                key=f"limits_{each.case.phase}",
             )
 
 
@@ -168,7 +167,7 @@ def _placed(engine: Engine, case: Case, found: Known) -> Placed:
 
 
 def _beside_the_limit(t: Catalog, engine: Engine, found: Known) -> None:
-    _title(t, 3, "steps_title")
+    section(t, 3, "limits.steps")
     steps, dtype = found.steps, dtype_of(engine.info)
     if steps is None:
         st.info(t("limits.steps_missing"))

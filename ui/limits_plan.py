@@ -22,7 +22,7 @@ from ui.figures import limits_plan as figures
 from ui.figures.words import in_bytes
 from ui.i18n import Catalog, plain
 from ui.lab_options import chosen, here
-from ui.lab_parts import PLAIN, dataframe
+from ui.lab_parts import PLAIN, dataframe, wide
 from ui.limits_model import chosen_shape, in_use, pick
 from ui.limits_table import RANKS, STAGES, TABLE
 from ui.marks import mark
@@ -36,7 +36,6 @@ TILE: Final = 165
 
 def planner(t: Catalog, engine: Engine | None, found: Known) -> None:
     """The controls, and the answer below them."""
-    st.caption(t("limits.plan_text"))
     values = here("limits", TABLE)
     among = [*devices(), *([of_machine(found.roof)] if found.here else [])]
     try:
@@ -144,7 +143,7 @@ def _answer(t: Catalog, found: Planned) -> None:
     st.markdown(figures.bottleneck(made, found.load, t))
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown(f"##### {t('limits.memory_title')}")
+        st.markdown(f"### {t('limits.memory_title')}")
         rows = [
             planned(found.shape, found.device, replace(found.load, precision=p)) for p in PRECISIONS
         ]
@@ -152,18 +151,20 @@ def _answer(t: Catalog, found: Planned) -> None:
         alt = t("limits.memory_alt")
         st.plotly_chart(figure, key="limits_memory", config=PLAIN, alt=alt)
     with right:
-        st.markdown(f"##### {t('limits.batch_title')}")
+        st.markdown(f"### {t('limits.batch_title')}")
         sizes = sorted({*BATCHES, found.load.batch})
         many = [planned(found.shape, found.device, replace(found.load, batch=n)) for n in sizes]
         figure = figures.batch_chart(many, found.load.batch, t)
         st.plotly_chart(figure, key="limits_batch", config=PLAIN, alt=t("limits.batch_alt"))
+        if not all(each.plan and each.plan.fits for each in many):
+            st.caption(t("limits.batch_hollow"))
 
 
 def _others(t: Catalog, shape: ModelShape, among: Sequence[Device], load: Load) -> None:
-    st.markdown(f"##### {t('limits.devices_title')}")
+    st.markdown(f"### {t('limits.devices_title')}")
     mark(t, "published", t("limits.devices_how"))
     frame = figures.devices_table([planned(shape, each, load) for each in among], t)
-    dataframe(frame, "limits_devices")
+    dataframe(frame, "limits_devices", **{t("limits.col_source"): wide()})
     rows = [row(each) for each in combinations(shape, among, load, precisions=PRECISIONS)]
     st.download_button(
         t("limits.csv"),
@@ -184,7 +185,7 @@ def _others(t: Catalog, shape: ModelShape, among: Sequence[Device], load: Load) 
 
 
 def _practice(t: Catalog, engine: Engine | None, found: Known) -> None:
-    st.markdown(f"##### {t('limits.practice_title')}")
+    st.markdown(f"### {t('limits.practice_title')}")
     st.caption(t("limits.practice_text"))
     if engine is not None and found.steps is not None and not _packed(engine):
         try:
@@ -208,4 +209,5 @@ def _packed(engine: Engine) -> bool:
 def _beside(t: Catalog, rows: Sequence[Any], key: str) -> None:
     frame = figures.beside_table(rows, t)
     ratio = st.column_config.NumberColumn(format="%.2f ×")
-    dataframe(frame, key, **{t("limits.col_theory_ratio"): ratio})
+    columns = {t("limits.col_theory_ratio"): ratio, t("limits.col_source"): wide()}
+    dataframe(frame, key, **columns)

@@ -165,8 +165,7 @@ def _terms(t: Catalog, entry: ModelEntry) -> None:
 
 
 def _failed(t: Catalog, entry: ModelEntry, found: ModelState) -> None:
-    reason = t.fault(found.fault) if found.fault else ""
-    st.error(t("frame.model_failed", model=plain(entry.title), reason=reason))
+    st.error(_why(t, entry.name, found))
     st.button(
         t("frame.model_retry"),
         on_click=state.request,
@@ -176,10 +175,19 @@ def _failed(t: Catalog, entry: ModelEntry, found: ModelState) -> None:
     )
 
 
+def _why(t: Catalog, name: str, found: ModelState) -> str:
+    """Why a model could not be had."""
+    reason = t.fault(found.fault) if found.fault else ""
+    return t("frame.model_failed", model=plain(title_of(name)), reason=reason)
+
+
 def waiting(t: Catalog, name: str) -> None:
     """Said in place of a run that nobody can compute yet; goes on by itself when it can."""
-    absent = state.store().state(name).status == "absent"
-    st.info(t("frame.waiting_absent" if absent else "frame.waiting"))
+    found = state.store().state(name)
+    if found.status == "failed":
+        st.error(_why(t, name, found))
+    else:
+        st.info(t("frame.waiting_absent" if found.status == "absent" else "frame.waiting"))
     st.button(t("frame.show_recorded"), on_click=state.show_recorded, key="show_recorded")
 
     @st.fragment(run_every=POLL)

@@ -16,14 +16,15 @@ from ui.figures import parallel_tables as tables
 from ui.figures.words import in_bytes, percent, tiny, whole_percent
 from ui.lab import experiment
 from ui.lab_options import here
+from ui.lab_parts import section
 from ui.parallel_options import FIELD, FORMATS, OWN, TABLE, pick
-from ui.parallel_parts import chart, earlier, ids_of, offer, origin, phase_text, table, title
+from ui.parallel_parts import chart, earlier, ids_of, offer, origin, phase_text, table
 
 
 def draw_offload(context: Context) -> None:
     """A model that waits on a disk."""
     t = context.t
-    title(t, 3, "offload")
+    section(t, 3, "parallel.offload")
     share = here(FIELD, TABLE)["share"]
     pick(t, "share", SHARES, share, whole_percent)
     before = earlier(context, f"offload {share:g}", OffloadRun, _offloaded)
@@ -72,7 +73,7 @@ def _offloaded(context: Context, now: OffloadRun, stored: bool = False) -> None:
 def draw_copies(context: Context) -> None:
     """Copies of the model, and batches on each."""
     t = context.t
-    title(t, 4, "copies")
+    section(t, 4, "parallel.copies")
     wanted = here(FIELD, TABLE)["format"]
     pick(t, "format", FORMATS, wanted, lambda f: t(f"parallel.format_{f}"))
     form = "float32" if wanted == OWN else wanted

@@ -17,12 +17,6 @@ from ui.marks import mark
 T = TypeVar("T")
 
 
-def title(t: Catalog, number: int, key: str) -> None:
-    """The heading of a part, and what it is about."""
-    st.markdown(f"#### {number}. {t(f'parallel.{key}_title')}")
-    st.markdown(t(f"parallel.{key}_text"))
-
-
 def chart(t: Catalog, figure: Any, key: str) -> None:
     """A chart with its description for those who do not see it."""
     st.plotly_chart(

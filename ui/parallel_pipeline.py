@@ -27,16 +27,17 @@ from ui.figures import parallel_tables as tables
 from ui.figures.words import in_bytes, percent, tiny
 from ui.lab import experiment
 from ui.lab_options import here
+from ui.lab_parts import section
 from ui.marks import mark
 from ui.parallel_options import FIELD, TABLE, pick
-from ui.parallel_parts import chart, earlier, ids_of, offer, origin, phase_text, table, title
+from ui.parallel_parts import chart, earlier, ids_of, offer, origin, phase_text, table
 from ui.parallel_tensor import CLOSE
 
 
 def draw_pipeline(context: Context) -> None:
     """Raises Fault where the model cannot be cut so."""
     t, info = context.t, context.engine.info
-    title(t, 2, "pipeline")
+    section(t, 2, "parallel.pipeline")
     values = here(FIELD, TABLE)
     most = min(most_ranks(), info.layers)
     stages = min(values["stages"], most)
@@ -90,7 +91,7 @@ def _show(context: Context, now: PipelineRun, stored: bool = False) -> None:
     count = wanted if wanted in there else there[-1]
     pick(t, "micro", MICRO_BATCHES, count, str)
     found = next(each for each in now.runs if each.micro_batches == count)
-    st.markdown(f"##### {t('parallel.gantt_title', n=count)}")
+    st.markdown(f"### {t('parallel.gantt_title', n=count)}")
     chart(t, figures.gantt(found, now.plan.stages, t), "gantt")
     said = t(
         "parallel.gantt_sentence",
@@ -100,7 +101,7 @@ def _show(context: Context, now: PipelineRun, stored: bool = False) -> None:
     st.markdown(said)
     with st.container():
         table(t, tables.bars_table(now, count, t), "gantt")
-    st.markdown(f"##### {t('parallel.bubble_title')}")
+    st.markdown(f"### {t('parallel.bubble_title')}")
     chart(t, figures.bubble_chart(now, t), "bubble")
     st.caption(t("parallel.bubble_note"))
     table(t, tables.bubbles_table(now, t), "bubble")

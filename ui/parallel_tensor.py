@@ -21,9 +21,10 @@ from ui.figures.words import in_bytes, percent, tiny
 from ui.i18n import plain
 from ui.lab import experiment
 from ui.lab_options import choose, here
+from ui.lab_parts import section
 from ui.marks import mark
 from ui.parallel_options import FIELD, TABLE, pick
-from ui.parallel_parts import chart, earlier, ids_of, offer, origin, phase_text, table, title
+from ui.parallel_parts import chart, earlier, ids_of, offer, origin, phase_text, table
 from ui.widgets import show
 
 CLOSE: Final = 1e-4
@@ -32,7 +33,7 @@ CLOSE: Final = 1e-4
 def draw_tensor(context: Context) -> None:
     """Raises Fault where the model cannot be split so."""
     t, info = context.t, context.engine.info
-    title(t, 1, "tensor")
+    section(t, 1, "parallel.tensor")
     values = here(FIELD, TABLE)
     even = [n for n in even_ranks(info.heads, info.kv_heads, most_ranks()) if n <= 3]
     ranks = values["ranks"] if 2 <= values["ranks"] <= most_ranks() else max([2, *even])
@@ -122,7 +123,7 @@ def _sums(context: Context, now: TensorRun) -> None:
     assert now.partials is not None
     assert now.sums is not None
     assert now.dense is not None
-    st.markdown(f"##### {t('parallel.sums_title')}")
+    st.markdown(f"### {t('parallel.sums_title')}")
     values = here(FIELD, TABLE)
     layers = now.plan.layers
     layer = values["layer"] if 0 <= values["layer"] < layers else layers // 2
@@ -187,7 +188,7 @@ def _pickers(context: Context, now: TensorRun, layer: int, part: str, position: 
 def _talk(context: Context, now: TensorRun) -> None:
     """What was sent, beside the formulas."""
     t, plan = context.t, now.plan
-    st.markdown(f"##### {t('parallel.talk_title')}")
+    st.markdown(f"### {t('parallel.talk_title')}")
     measured = tables.total(now.step_traffic, PARTS)
     calls = sum(each.calls for each in now.step_traffic if each.kind in PARTS)
     same = measured == plan.layer_bytes()
@@ -207,10 +208,10 @@ def _shares(context: Context, now: TensorRun) -> None:
     t = context.t
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown(f"##### {t('parallel.memory_title')}")
+        st.markdown(f"### {t('parallel.memory_title')}")
         chart(t, figures.memory_chart(now, t), "memory")
     with right:
-        st.markdown(f"##### {t('parallel.time_title')}")
+        st.markdown(f"### {t('parallel.time_title')}")
         chart(t, figures.step_chart(now, t), "step")
     ranks = [rank for rank in now.ranks if rank.step and rank.waiting]
     slowest = max(ranks, key=lambda rank: rank.step.median if rank.step else 0.0)

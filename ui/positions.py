@@ -43,7 +43,7 @@ PLAIN: Final = Capture(attention=False)
 def positions(found: Reading) -> None:
     """How positions enter this model, with this run's numbers."""
     t, info = found.context.t, found.engine.info
-    st.markdown(f"#### {t('embeddings.position')}")
+    st.markdown(f"## {t('embeddings.position')}")
     try:
         if info.positions == "rope":
             st.markdown(t("embeddings.rope_text"))
@@ -154,7 +154,7 @@ def _learned(found: Reading) -> None:
 def order(found: Reading) -> None:
     """A switch that takes positions away or mixes the tokens; what is predicted then."""
     t = found.context.t
-    st.markdown(f"#### {t('embeddings.order')}\n\n{t('embeddings.order_text')}")
+    st.markdown(f"## {t('embeddings.order')}\n\n{t('embeddings.order_text')}")
     wanted = state.place().view.order
     known = found.engine.info.positions != "none"
     choices = ["kept", *(ORDERS if known else ORDERS[1:])]

@@ -22,9 +22,9 @@ from ui.figures.precision_effect import layers_chart, layers_table, next_chart, 
 from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
-from ui.lab_parts import PLAIN, table
+from ui.lab_parts import PLAIN, section, table
 from ui.marks import mark
-from ui.precision_model import Reference, reference_words, title
+from ui.precision_model import Reference, reference_words
 from ui.precision_options import setting_here
 
 COMPARE: Final = "pages/8_Compare.py"
@@ -39,8 +39,7 @@ def effect_part(t: Catalog, context: Context | None, reference: Reference) -> No
     """What the chosen rounding does to this prompt, and the ways to look at it elsewhere."""
     if st.session_state.pop(_GO, False):
         st.switch_page(COMPARE)
-    title(t, 2, "effect_title")
-    st.caption(t("precision.effect_text"))
+    section(t, 2, "precision.effect")
     setting = setting_here()
     if reference.engine is None or context is None:
         st.caption(t("precision.needs_model"))
@@ -132,14 +131,14 @@ def _show(
         )
     label = context.vocabulary.label
     if found.candidates:
-        st.markdown(f"##### {t('precision.next_title')}")
+        st.markdown(f"### {t('precision.next_title')}")
         figure = next_chart(found.candidates, label, t, words)
         st.plotly_chart(figure, key="precision_next", config=PLAIN, alt=t("precision.next_alt"))
         table(t, next_table(found.candidates, label, t), "precision_next")
     if found.before:
         _texts(t, context, found, words)
     if found.layers:
-        st.markdown(f"##### {t('precision.layers_title')}")
+        st.markdown(f"### {t('precision.layers_title')}")
         st.caption(t("precision.layers_text"))
         figure = layers_chart(found.layers, t)
         alt = t("precision.layers_alt", n=len(found.layers))
@@ -149,7 +148,7 @@ def _show(
 
 def _texts(t: Catalog, context: Context, found: Effect, words: str) -> None:
     """Both texts side by side; what comes after the first difference is bold."""
-    st.markdown(f"##### {t('precision.texts_title')}")
+    st.markdown(f"### {t('precision.texts_title')}")
     before, after = (context.vocabulary.text(ids) for ids in (found.before, found.after))
     same = sum(
         1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))

@@ -25,11 +25,11 @@ from ui.figures.precision_look import (
 )
 from ui.figures.words import percent, real_minus
 from ui.i18n import Catalog
-from ui.lab_parts import PLAIN, table
+from ui.lab_parts import PLAIN, section, table
 from ui.marks import mark
-from ui.precision_model import Reference, title
+from ui.precision_model import Reference
 from ui.precision_options import chosen, here, setting_here
-from ui.widgets import show
+from ui.widgets import NO_VALUE, show
 
 LOOKS_BYTES: Final = 32_000_000
 _LAYER: Final = re.compile(r"^(.*\.(?:layers|h|blocks)\.)(\d+)\.(.+)$")
@@ -42,8 +42,7 @@ def _looks() -> ByteLRU[Any, Look]:
 
 def look_part(t: Catalog, reference: Reference) -> None:
     """Histogram, one row by hand, outliers: of one matrix of the original."""
-    title(t, 3, "look_title")
-    st.caption(t("precision.look_text"))
+    section(t, 3, "precision.look")
     if reference.engine is None:
         st.caption(t("precision.needs_model"))
         return
@@ -122,7 +121,7 @@ def _look(reference: Reference, name: str, grid: Grid, row: int) -> Look:
 
 
 def _histogram(t: Catalog, found: Look) -> None:
-    st.markdown(f"##### {t('precision.histogram_title')}")
+    st.markdown(f"### {t('precision.histogram_title')}")
     share = share_words(share_of(found.grid), t)
     st.caption(
         t(
@@ -143,7 +142,7 @@ def _histogram(t: Catalog, found: Look) -> None:
 
 def _by_hand(t: Catalog, found: Look) -> None:
     hand: Hand = found.hand
-    st.markdown(f"##### {t('precision.hand_title')}")
+    st.markdown(f"### {t('precision.hand_title')}")
     st.number_input(
         t("precision.row"),
         min_value=0,
@@ -170,7 +169,12 @@ def _by_hand(t: Catalog, found: Look) -> None:
     frame = hand_table(hand, found.grid, t)
     config: dict[Any, Any] = {str(n): number for n in frame.select_dtypes("floating").columns}
     st.dataframe(
-        frame, hide_index=True, column_config=config, key="precision_hand", height="content"
+        frame,
+        hide_index=True,
+        placeholder=NO_VALUE,
+        column_config=config,
+        key="precision_hand",
+        height="content",
     )
     worst = float(np.max(hand.error)) if hand.error.size else 0.0
     within = worst <= hand.scale / 2 * (1 + 1e-9) + 1e-12
@@ -184,7 +188,7 @@ def _by_hand(t: Catalog, found: Look) -> None:
 
 
 def _outliers(t: Catalog, found: Look) -> None:
-    st.markdown(f"##### {t('precision.outliers_title')}")
+    st.markdown(f"### {t('precision.outliers_title')}")
     largest = found.outliers[0]
     whole = next(scale for scale in found.scales if scale.grid.span == "tensor")
     st.markdown(
@@ -199,5 +203,7 @@ def _outliers(t: Catalog, found: Look) -> None:
             zeroed=percent(whole.zeroed),
         )
     )
-    st.dataframe(scales_table(found.scales, t), hide_index=True, key="precision_scales")
+    st.dataframe(
+        scales_table(found.scales, t), hide_index=True, placeholder=NO_VALUE, key="precision_scales"
+    )
     table(t, outliers_table(found.outliers, t), "precision_outliers")

@@ -151,7 +151,3 @@ def origin_words(t: Catalog, reference: Reference, origin: Origin) -> str:
 
 def model_title(name: str) -> str:
     return plain(title_of(name))
-
-
-def title(t: Catalog, number: int, key: str) -> None:
-    st.markdown(f"#### {number}. {t(f'precision.{key}')}")

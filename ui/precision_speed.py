@@ -14,18 +14,17 @@ from core.lab.quantize_records import PACKINGS, Speed, named, repeats
 from ui.figures.precision_speed import speed_chart, speed_table, storage_words
 from ui.i18n import Catalog
 from ui.lab import experiment
-from ui.lab_parts import PLAIN, table
+from ui.lab_parts import PLAIN, section, table
 from ui.marks import mark
 from ui.precision_effect import doors
-from ui.precision_model import Reference, known_of, model_title, reference_words, title
+from ui.precision_model import Reference, known_of, model_title, reference_words
 from ui.precision_options import STORES, chosen, here, packing_here
 from ui.widgets import show
 
 
 def speed_part(t: Catalog, reference: Reference) -> None:
     """Bytes and times of every way to store the weights, and the one that the reader picks."""
-    title(t, 4, "speed_title")
-    st.caption(t("precision.speed_text"))
+    section(t, 4, "precision.speed")
     if reference.engine is None:
         _before(t, reference)
         _no_miracle(t, reference)
@@ -50,7 +49,7 @@ def speed_part(t: Catalog, reference: Reference) -> None:
     )
     _no_miracle(t, reference)
     packing = packing_here()
-    st.markdown(f"##### {t('precision.store_title')}")
+    st.markdown(f"### {t('precision.store_title')}")
     names = dict(zip(STORES, PACKINGS, strict=True))
     st.selectbox(
         t("precision.store"),

@@ -15,16 +15,15 @@ from ui.figures.precision import curve_points, rounding_words, sweep_chart, swee
 from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog
 from ui.lab import experiment
-from ui.lab_parts import PLAIN, table
+from ui.lab_parts import PLAIN, section, table
 from ui.marks import mark
-from ui.precision_model import Reference, known_of, model_title, reference_words, title
+from ui.precision_model import Reference, known_of, model_title, reference_words
 from ui.precision_options import GRIDS, HEADS, SHARES, buttons, curve_of, setting_here
 
 
 def sweep_part(t: Catalog, reference: Reference) -> None:
     """The controls that every part obeys, and the sweep."""
-    title(t, 1, "sweep_title")
-    st.caption(t("precision.sweep_text"))
+    section(t, 1, "precision.sweep")
     _controls(t)
     setting = setting_here()
     if reference.grid is not None and repeats(reference.grid, setting.grid):

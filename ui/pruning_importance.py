@@ -22,10 +22,10 @@ from ui.figures.pruning_importance import (
 )
 from ui.figures.words import whole_percent
 from ui.lab import experiment, jobs
-from ui.lab_parts import PLAIN, table
+from ui.lab_parts import PLAIN, section, table
 from ui.marks import mark
 from ui.pruning_options import chosen, edit_in_use, here
-from ui.pruning_parts import Bench, effect_of, recorded_mark, title
+from ui.pruning_parts import Bench, effect_of, recorded_mark
 from ui.widgets import show
 
 NAME: Final = "prune_importance"
@@ -36,8 +36,7 @@ MOST_HEADS: Final = 32
 def importance_part(bench: Bench) -> None:
     """The map, the sum that does not hold, and the least important heads silenced."""
     t, engine = bench.t, bench.engine
-    title(t, 4, "importance_title")
-    st.caption(t("pruning.importance_text"))
+    section(t, 4, "pruning.importance")
     if engine is None:
         _recorded(bench)
         return
@@ -115,7 +114,7 @@ def _map(bench: Bench, found: Importance) -> None:
 
 def _together(bench: Bench, heads: Together, layers: Together | None) -> None:
     t = bench.t
-    st.markdown(f"##### {t('pruning.together_title')}")
+    st.markdown(f"### {t('pruning.together_title')}")
     st.caption(t("pruning.together_text"))
     shown = [found for found in (heads, layers) if found is not None and found.sums]
     for column, found in zip(st.columns(2, gap="medium"), shown, strict=False):
@@ -148,7 +147,7 @@ def _silence(bench: Bench) -> None:
     most = min(MOST_HEADS, len(ranked) - 1)
     if most < 1:
         return
-    st.markdown(f"##### {t('pruning.silence_title')}")
+    st.markdown(f"### {t('pruning.silence_title')}")
     count = min(here()["heads"], most)
     st.slider(
         t("pruning.silence"),

@@ -92,10 +92,6 @@ def coming(bench: Bench) -> None:
     watch()
 
 
-def title(t: Catalog, number: int, key: str) -> None:
-    st.markdown(f"#### {number}. {t(f'pruning.{key}')}")
-
-
 def recorded_mark(bench: Bench, machine: Any, note: str = "") -> None:
     """Whose recorded result stands below, when and where it was taken, and how to repeat it."""
     found = bench.recorded

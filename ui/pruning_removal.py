@@ -12,19 +12,18 @@ from ui.figures.pruning_importance import nats
 from ui.figures.pruning_removal import removals_chart, removals_table
 from ui.figures.words import in_bytes
 from ui.lab import experiment
-from ui.lab_parts import PLAIN, table
+from ui.lab_parts import PLAIN, section, table
 from ui.marks import mark
 from ui.pruning_importance import ranking_of
 from ui.pruning_options import MOST_NEURONS, chosen, edit_in_use, here, removed_here, with_removed
-from ui.pruning_parts import Bench, effect_of, recorded_mark, title
+from ui.pruning_parts import Bench, effect_of, recorded_mark
 from ui.widgets import show
 
 
 def removal_part(bench: Bench) -> None:
     """What to take out, what it does, and several ways side by side."""
     t, engine = bench.t, bench.engine
-    title(t, 2, "removal_title")
-    st.caption(t("pruning.removal_text"))
+    section(t, 2, "pruning.removal")
     if engine is None:
         _recorded(bench)
         return
@@ -32,7 +31,7 @@ def removal_part(bench: Bench) -> None:
     _size(bench, engine.info)
     edit = with_removed(edit_in_use(), removed_here(engine.info))
     effect_of(bench, "removal", edit, t("pruning.removal_cost"))
-    st.markdown(f"##### {t('pruning.ladder_title')}")
+    st.markdown(f"### {t('pruning.ladder_title')}")
     _ladder(bench)
 
 

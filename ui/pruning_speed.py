@@ -12,16 +12,15 @@ from ui.figures.pruning import crossing_chart, crossing_table, least_memory
 from ui.figures.words import whole_percent
 from ui.i18n import plain
 from ui.lab import experiment
-from ui.lab_parts import PLAIN, table
+from ui.lab_parts import PLAIN, section, table
 from ui.marks import mark
-from ui.pruning_parts import Bench, recorded_mark, title
+from ui.pruning_parts import Bench, recorded_mark
 
 
 def speed_part(bench: Bench) -> None:
     """One real matrix, dense and as a list of what is not zero."""
     t, engine = bench.t, bench.engine
-    title(t, 3, "speed_title")
-    st.caption(t("pruning.speed_text"))
+    section(t, 3, "pruning.speed")
     if engine is None:
         _recorded(bench)
     else:

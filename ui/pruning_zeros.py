@@ -17,7 +17,7 @@ from ui.figures.pruning import cut_chart, cut_table, sweep_chart, sweep_table
 from ui.figures.words import percent, whole_percent
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
-from ui.lab_parts import PLAIN, table
+from ui.lab_parts import PLAIN, section, table
 from ui.marks import mark
 from ui.pruning_options import (
     MOST_ZEROS,
@@ -27,7 +27,7 @@ from ui.pruning_options import (
     with_zeros,
     zeros_here,
 )
-from ui.pruning_parts import Bench, effect_of, recorded_mark, title
+from ui.pruning_parts import Bench, effect_of, recorded_mark
 from ui.widgets import show
 
 ORDER = ("wanda", "magnitude_row", "magnitude", "random")
@@ -36,8 +36,7 @@ ORDER = ("wanda", "magnitude_row", "magnitude", "random")
 def zeros_part(bench: Bench) -> None:
     """The cost of zeros as curves, the setting of this reader, and what it does."""
     t = bench.t
-    title(t, 1, "zeros_title")
-    st.caption(t("pruning.zeros_text"))
+    section(t, 1, "pruning.zeros")
     _pickers(t)
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -92,7 +91,7 @@ def _fives(share: int) -> int:
 
 def _sweep(bench: Bench) -> None:
     t, engine = bench.t, bench.engine
-    st.markdown(f"##### {t('pruning.sweep_title')}")
+    st.markdown(f"### {t('pruning.sweep_title')}")
     if engine is None:
         _recorded(bench)
         return
@@ -158,7 +157,7 @@ def _sentence(t: Catalog, found: Sweep, zeros: Zeros) -> str:
 
 def _cut(bench: Bench) -> None:
     t, engine = bench.t, bench.engine
-    st.markdown(f"##### {t('pruning.cut_title')}")
+    st.markdown(f"### {t('pruning.cut_title')}")
     if engine is None:
         st.caption(t("pruning.cut_waits"))
         return

@@ -21,6 +21,7 @@ from ui.context import Context
 from ui.edit_words import edit_words
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
+from ui.lab_parts import section
 from ui.marks import mark
 from ui.speculative_show import show_speculation
 from ui.training_options import MOST_GAMMA, NEW, RULES, buttons, chosen, here, slider
@@ -41,8 +42,7 @@ PATIENCE: Final = 0.4
 
 def speculative_part(t: Catalog, context: Context | None, engine: Engine | None) -> None:
     """The reader's prompt, continued with a draft and without one."""
-    st.markdown(f"#### 2. {t('training.draft_title')}")
-    st.caption(t("training.draft_text"))
+    section(t, 2, "training.draft")
     if context is None or engine is None:
         recorded(t)
         return

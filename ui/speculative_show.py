@@ -24,7 +24,7 @@ CLOSE: Final = 0.05
 def show_speculation(t: Catalog, found: Speculation, words: Words) -> None:
     """Rounds first, then rates and times."""
     _headline(t, found)
-    st.markdown(f"##### {t('training.rounds_title')}")
+    st.markdown(f"### {t('training.rounds_title')}")
     st.markdown(figures.legend(t))
     lines = [
         figures.round_line(number, each, words, t)
@@ -81,7 +81,7 @@ def _texts(t: Catalog, found: Speculation, words: Words) -> None:
 
 
 def _times(t: Catalog, found: Speculation) -> None:
-    st.markdown(f"##### {t('training.speed_title')}")
+    st.markdown(f"### {t('training.speed_title')}")
     speed = found.speed
     if speed is not None and found.ms_a_token and found.plain_ms_a_token:
         far = abs(speed - 1) > CLOSE
@@ -111,7 +111,7 @@ def _times(t: Catalog, found: Speculation) -> None:
 
 
 def _rates(t: Catalog, found: Speculation) -> None:
-    st.markdown(f"##### {t('training.rates_title')}")
+    st.markdown(f"### {t('training.rates_title')}")
     mark(t, "computed", t("training.rates_how"))
     figure = figures.expected_chart(found, t)
     st.plotly_chart(figure, key="training_rates_chart", config=PLAIN, alt=t("training.rates_alt"))

@@ -18,7 +18,7 @@ from ui.context import Context
 from ui.figures.words import in_bytes
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
-from ui.lab_parts import weights
+from ui.lab_parts import section, weights
 from ui.marks import mark
 from ui.speculative import speculative_part
 from ui.training_options import RATES, STEP_COUNTS, buttons, field, here, slider
@@ -39,8 +39,7 @@ def draw(t: Catalog, context: Context | None) -> None:
 
 def training_part(t: Catalog, context: Context | None, engine: Engine | None) -> None:
     """A sentence is learned by a copy, step by step."""
-    st.markdown(f"#### 1. {t('training.steps_title')}")
-    st.caption(t("training.steps_text"))
+    section(t, 1, "training.steps")
     if context is None or engine is None:
         recorded(t)
         return

@@ -70,7 +70,7 @@ def _headline(t: Catalog, found: Training) -> None:
 
 def _prediction(t: Catalog, name: str, found: Prediction, words: Words) -> None:
     prompt = quoted(words.text(found.prompt))
-    st.markdown(f"##### {t(f'training.{name}_title', text=prompt)}")
+    st.markdown(f"### {t(f'training.{name}_title', text=prompt)}")
     figure = figures.predictions_chart(found, words, t)
     st.plotly_chart(
         figure, key=f"training_{name}_chart", config=PLAIN, alt=t("training.prediction_alt")
@@ -85,7 +85,7 @@ def _prediction(t: Catalog, name: str, found: Prediction, words: Words) -> None:
 
 
 def _losses(t: Catalog, found: Training, words: Words) -> None:
-    st.markdown(f"##### {t('training.loss_title')}")
+    st.markdown(f"### {t('training.loss_title')}")
     token = found.ask.sentence[1 + figures.learned(found)]
     column = found.token_p[:, figures.learned(found)]
     st.caption(
@@ -109,7 +109,7 @@ def _bytes_and_times(t: Catalog, found: Training) -> None:
             _memory(t, kept)
     with right:
         if found.step_ms is not None:
-            st.markdown(f"##### {t('training.time_title')}")
+            st.markdown(f"### {t('training.time_title')}")
             st.caption(t("training.time_text", repeats=found.step_ms.repeats))
             figure = figures.time_chart(found, t)
             st.plotly_chart(
@@ -119,7 +119,7 @@ def _bytes_and_times(t: Catalog, found: Training) -> None:
 
 
 def _memory(t: Catalog, kept: Kept) -> None:
-    st.markdown(f"##### {t('training.memory_title')}")
+    st.markdown(f"### {t('training.memory_title')}")
     st.caption(
         t(
             "training.memory_text",
@@ -139,12 +139,12 @@ def _memory(t: Catalog, kept: Kept) -> None:
 def _changed(t: Catalog, found: Training) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown(f"##### {t('training.forgotten_title')}")
+        st.markdown(f"### {t('training.forgotten_title')}")
         st.caption(t("training.forgotten_text"))
         dataframe(tables.forgotten_table(found, t), "training_forgotten")
     with right:
         if found.moved:
-            st.markdown(f"##### {t('training.moved_title')}")
+            st.markdown(f"### {t('training.moved_title')}")
             mark(t, "computed", t("training.moved_text"))
             figure = figures.moved_chart(found, t)
             st.plotly_chart(
@@ -157,7 +157,7 @@ def _changed(t: Catalog, found: Training) -> None:
 
 
 def _frozen(t: Catalog, found: Frozen) -> None:
-    st.markdown(f"##### {t('training.frozen_title')}")
+    st.markdown(f"### {t('training.frozen_title')}")
     key = "frozen_text" if found.untouched and found.gone else "frozen_wrong"
     st.markdown(
         t(

@@ -13,6 +13,8 @@ import streamlit as st
 from core.faults import Fault
 from ui import state
 
+NO_VALUE: Final = "–"
+"""What a table shows in a cell that has nothing to say."""
 _DRAFTS: Final = "drafts"
 """Key of a field → (what was typed and refused, the value that it did not change)."""
 TOLD: Final = "told"

@@ -17,6 +17,7 @@ def lines(record: dict[str, Any]) -> Iterator[str]:
         yield from _tricks(record["tricks"])
     if "reuse" in record:
         yield from _reuse(record["reuse"])
+    yield from _others(record["others"])
 
 
 def _ms(found: dict[str, Any]) -> str:
@@ -49,12 +50,15 @@ def _sizes(record: dict[str, Any]) -> Iterator[str]:
         f"cache of {cache['tokens']} tokens: {cache['bytes']:,} bytes, {cache['bytes_a_token']:,} "
         f"a token; the next token adds {cache['bytes_of_the_next_token']:,} (from the tensors)"
     )
-    length = record["others"][0]["length"]
+
+
+def _others(found: list[dict[str, Any]]) -> Iterator[str]:
+    length = found[0]["length"]
     yield (
         f"other models at {length:,} tokens, 2 bytes a number (computed from published "
         "configurations):"
     )
-    for other in record["others"]:
+    for other in found:
         yield (
             f"  {other['title']:<18}{other['token_bytes']:>10,} bytes a token"
             f"{other['cache_bytes'] / 1e6:>10.1f} MB"

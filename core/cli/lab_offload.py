@@ -67,7 +67,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     for place in found["places"]:
         yield (
             f"{place['where']:<6}{place['bytes'] / 1e6:>9,.1f} MB  {place['first']} … "
-            f"{place['last']} ({place['modules']} modules)"
+            f"{place['last']} (modules: {place['modules']})"
         )
     yield (
         f"a step: {found['step_ms']['median']:,.1f} ms, with all in memory "

@@ -31,7 +31,7 @@ def _judged(found: dict[str, Any] | None) -> str:
         return "quality not measured"
     return (
         f"perplexity {found['perplexity']:,.4g} · KL {found['kl']:.4f} nats · "
-        f"same first token {found['top1']:.1%}"
+        f"same favourite {found['top1']:.1%}"
     )
 
 

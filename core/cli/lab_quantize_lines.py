@@ -9,6 +9,7 @@ from typing import Any
 def lines(record: dict[str, Any]) -> Iterator[str]:
     """The same in plain lines."""
     origin = record["origin"]
+    yield _measured(record)
     for one in origin["on_grids"]:
         yield (
             f"{one['tensors']} of {origin['tensors']} tensors already sit on the grid "
@@ -22,13 +23,20 @@ def lines(record: dict[str, Any]) -> Iterator[str]:
         yield from _speed_lines(record["speed"])
 
 
+def _measured(record: dict[str, Any]) -> str:
+    """Whose weights, and on which machine."""
+    parts = (record[name] for name in ("setting", "sweep", "speed") if name in record)
+    here = next(parts)["machine"]
+    return f"{record['model']} on {here['processor']}, {here['threads']} threads (measured)"
+
+
 def _setting_lines(found: dict[str, Any]) -> Iterator[str]:
     what = "really stored" if found["really_stored"] else "rounded"
     yield f"{found['edit']} ({what})"
     quality = found["quality"]
     if quality:
         yield (
-            f"KL {quality['kl']:.4g} nats, same first choice {quality['top1']:.1%}, perplexity "
+            f"KL {quality['kl']:.4g} nats, same favourite {quality['top1']:.1%}, perplexity "
             f"{found['perplexity_before']:.4g} → {quality['perplexity']:.4g} "
             f"({quality['positions']} positions)"
         )

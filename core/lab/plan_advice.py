@@ -32,7 +32,7 @@ def of_machine(roof: Roof) -> Device:
         fp32=roof.rate("fp32") / 1000,
         bf16=roof.rate("bf16") / 1000,
         link=0.0,
-        source=f"measured: {found.processor}, {found.cores} cores",
+        source=found.processor,
         date=found.date,
     )
 
@@ -150,7 +150,6 @@ def _beside(entry: dict[str, Any]) -> Beside:
 def measured_here(shape: ModelShape, roof: Roof, steps: Steps) -> Iterator[Beside]:
     """What this machine took for the loaded model, beside the bounds for it."""
     device = of_machine(roof)
-    source = f"{steps.machine.processor}, {steps.machine.threads} threads"
     for step in steps.times:
         case = step.case
         decode = case.phase == "decode"
@@ -164,6 +163,6 @@ def measured_here(shape: ModelShape, roof: Roof, steps: Steps) -> Iterator[Besid
         what: What = "per_token" if decode else "first_token"
         theory = bound(plan(shape, device, load), load, what)
         yield Beside(
-            steps.model, device.name, load, what, step.time.median, theory, source,
-            steps.machine.date,
+            steps.model, device.name, load, what, step.time.median, theory,
+            steps.machine.processor, steps.machine.date,
         )  # fmt: skip

@@ -4,6 +4,7 @@ Streamlit's own elements are not ours to mend, so only what lies in a component'
 counts.
 """
 
+import itertools
 from importlib.resources import files
 
 import pytest
@@ -28,6 +29,7 @@ FAINT = """async () => {
   return found.violations.flatMap((rule) => rule.nodes.map((node) => node.html))
 }"""
 LABORATORY = ("KV_cache", "Precision", "Pruning", "Parallel", "Limits", "Training")
+OTHERS = ("Tokens", "Attention", "Layers", "Beam_search", "Compare")
 FOCUS = """() => {
   let node = document.activeElement
   while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement
@@ -51,6 +53,26 @@ def opened(new_context, ready):
     return open_page
 
 
+HEADINGS = """() => {
+  const found = []
+  const walk = (node) => {
+    if (/^H[1-6]$/.test(node.tagName)) found.push([Number(node.tagName[1]), node.textContent])
+    for (const child of (node.shadowRoot ?? node).children) walk(child)
+  }
+  walk(document.querySelector("[data-testid=stMain]"))
+  return found
+}"""
+
+
+def jumps(page):
+    """Headings that skip a level, each with the one before it."""
+    found = page.evaluate(HEADINGS)
+    assert found[0][0] == 1
+    assert len(found) > 1
+    pairs = itertools.pairwise(found)
+    return [(before, now) for before, now in pairs if now[0] > before[0] + 1]
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("address", ["/", "/Embeddings", "/Probabilities", "/Generate"])
 def test_axe_finds_nothing_grave_in_our_components(opened, address, theme):
@@ -61,6 +83,7 @@ def test_axe_finds_nothing_grave_in_our_components(opened, address, theme):
         page.locator("details.tables summary").click()
     page.add_script_tag(content=AXE)
     assert [text for impact, text in page.evaluate(RUN) if impact in GRAVE] == []
+    assert jumps(page) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -70,11 +93,13 @@ def test_axe_finds_nothing_grave_in_the_laboratory(opened, name, theme):
     page.add_script_tag(content=AXE)
     assert [text for impact, text in page.evaluate(RUN) if impact in GRAVE] == []
     assert page.evaluate(FAINT) == []
-    levels = page.locator("[data-testid=stMain] :is(h1, h2, h3, h4, h5, h6)").evaluate_all(
-        "nodes => nodes.map((node) => Number(node.localName[1]))"
-    )
-    # The page's name, its parts, their sections: no section stands above the first part.
-    assert levels[0] < levels[1] <= min(levels[2:])
+    assert jumps(page) == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_no_heading_skips_a_level(opened, name):
+    page = opened(f"/{name}?lang=en&model=tiny&prompt=the+thing&max=3")
+    assert jumps(page) == []
 
 
 def test_stepping_to_the_end_keeps_the_focus(opened):

@@ -141,7 +141,7 @@ def test_arcs_follow_the_token_under_the_pointer_and_a_click_pins_it(page, ready
     assert widths == pytest.approx([max(0.6, 15 * w) for w in listed], abs=0.01)
     assert sum(listed) == pytest.approx(1, abs=2e-4)
     side.locator("[data-column='1']").hover()
-    expect(side.locator("h4")).to_contain_text("Who reads this token")
+    expect(side.locator("h2")).to_contain_text("Who reads this token")
     expect(side.locator(".arcs path")).to_have_count(4)
     side.locator("[data-query='2']").click()
     expect(page).to_have_url(re.compile("at=2"), timeout=30_000)

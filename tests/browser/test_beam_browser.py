@@ -97,3 +97,14 @@ def test_a_phone_gets_a_list_and_nothing_scrolls_sideways(page, ready, theme):
     page.locator(".list .item").first.click()
     expect(page.locator("aside.card")).to_contain_text("Text so far")
     assert sideways(page) == []
+
+
+@pytest.mark.parametrize("width", [1024, 1280])
+def test_a_laptop_cuts_no_choice_off(page, ready, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    open_page(page, ready, "&model=toy&prompt=tell+me&max=4&beams=4&kind=diverse&groups=2")
+    choices = page.locator(".st-key-beam_settings [role=radiogroup]")
+    expect(choices).to_have_count(2)
+    for choice in choices.all():
+        assert choice.evaluate("box => box.scrollWidth - box.clientWidth") <= 1
+    assert sideways(page) == []

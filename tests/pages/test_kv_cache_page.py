@@ -26,7 +26,7 @@ def test_the_five_parts_are_there_at_once(lang):
     at = open_app(PAGE, model="tiny", lang=lang, prompt="the thing", made="2", step="1")
     t, said = catalog(lang), words(at)
     for number, key in enumerate(("steps", "rows", "sizes", "tricks", "reuse"), 1):
-        assert f"#### {number}. {t(f'kv_cache.{key}_title')}" in said
+        assert f"## {number}. {t(f'kv_cache.{key}_title')}" in said
     engine = store().engine("tiny")
     tokens = len(engine.vocabulary.read("the thing").ids) + 1
     assert metrics(at) == {

@@ -21,7 +21,7 @@ def test_what_goes_where_is_said_before_anything_starts(lang):
     at = open_app(PAGE, model="tiny", lang=lang, prompt=PROMPT, parallel="ranks=3")
     t, said = catalog(lang), words(at)
     for number, key in enumerate(TITLES, 1):
-        assert f"#### {number}. {t(f'parallel.{key}')}" in said
+        assert f"## {number}. {t(f'parallel.{key}')}" in said
     # 4 query heads on 2 KV heads: the first group is cut in two.
     uneven = t("parallel.advice_uneven", heads=4, kv=2, ranks=3, shares="1 + 1 + 2", rank=2,
                largest=2)  # fmt: skip

@@ -21,7 +21,7 @@ def test_every_part_is_there(lang):
     at = open_app(PAGE, model="tiny", lang=lang, prompt="the thing")
     t, said = catalog(lang), words(at)
     for number, key in enumerate(PARTS, 1):
-        assert f"#### {number}. {t(f'precision.{key}')}" in said
+        assert f"## {number}. {t(f'precision.{key}')}" in said
     assert t("precision.origin_none", all=21) in said
     for key in ("histogram_title", "hand_title", "outliers_title"):
         assert t(f"precision.{key}") in said

@@ -20,7 +20,7 @@ def test_four_parts_tell_one_story(lang):
     at = open_app(PAGE, model="tiny", lang=lang)
     t, said = catalog(lang), words(at)
     for place, key in enumerate(PARTS, 1):
-        assert f"#### {place}. {t(f'pruning.{key}')}" in said
+        assert f"## {place}. {t(f'pruning.{key}')}" in said
     assert t("pruning.about_wanda") in said
     assert t("pruning.fours_cpu") in said
     # The cut is worked out at once: half of the 32 × 64 weights of the last matrix.
@@ -152,3 +152,14 @@ def test_while_the_model_loads_recorded_results_are_shown(monkeypatch):
 def test_every_page_shows_the_pruned_model(where, edit):
     at = open_app(where, model="tiny", edit=edit, lang="en", prompt="the thing", made="2")
     assert not at.error
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_an_edit_that_does_not_fit_the_model_says_so_on_the_page(lang):
+    said = catalog(lang)
+    store().request("tiny#layers:9")
+    assert store().wait("tiny#layers:9", timeout=60).status == "failed"
+    at = open_app(PAGE, ready=False, model="tiny", edit="layers:9", lang=lang, prompt="the thing")
+    shown = words(at)
+    assert said("fault.no_such_layer", layer=9, last=1) in shown
+    assert said("frame.waiting") not in shown

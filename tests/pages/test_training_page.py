@@ -43,8 +43,8 @@ def test_something_true_is_there_at_once(lang):
     at = open_app(PAGE, model="tiny", lang=lang, prompt="the thing")
     t, said = catalog(lang), words(at)
     known = stored()
-    assert f"#### 1. {t('training.steps_title')}" in said
-    assert f"#### 2. {t('training.draft_title')}" in said
+    assert f"## 1. {t('training.steps_title')}" in said
+    assert f"## 2. {t('training.draft_title')}" in said
     assert said.count(f"**{t('lab.recorded')}**") == 2
     assert known.training.machine.date in said
     losses = known.training.losses

@@ -9,7 +9,7 @@ from typing import Final
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.lab.plan import Load, Plan, Precision
+from core.lab.plan import Device, Load, Plan, Precision
 from core.lab.plan_advice import HERE, MOST_BATCH, Advice, Beside
 from core.lab.plan_table import Planned
 from core.lab.shape_presets import presets
@@ -228,10 +228,20 @@ def devices_table(found: Sequence[Planned], t: Catalog) -> pd.DataFrame:
                 t("limits.col_token_ms"): made.per_token * 1e3 if made else None,
                 t("limits.col_tokens_s"): made.tokens_per_second if made else None,
                 t("limits.col_bound"): t(f"limits.bound_{made.bound}") if made else "",
-                t("limits.col_source"): f"{each.device.source}, {each.device.date}",
+                t("limits.col_source"): _source_of(each.device, t),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _source(device: str, source: str, date: str, t: Catalog) -> str:
+    """Who says so, and when: the machine itself, or a page."""
+    said = t("limits.source_here", processor=source) if device == HERE else source
+    return f"{said}, {date}"
+
+
+def _source_of(device: Device, t: Catalog) -> str:
+    return _source(device.name, device.source, device.date, t)
 
 
 def _fits(found: Planned, t: Catalog) -> str:
@@ -251,7 +261,7 @@ def beside_table(found: Sequence[Beside], t: Catalog) -> pd.DataFrame:
                 t("limits.col_what"): _what(each, t),
                 t("limits.col_measured_ms"): each.milliseconds,
                 t("limits.col_theory_ms"): each.theory,
-                t("limits.col_source"): f"{each.source}, {each.date}",
+                t("limits.col_source"): _source(each.device, each.source, each.date, t),
             }
             for each in found
         ]

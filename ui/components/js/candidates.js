@@ -74,12 +74,12 @@ class Candidates {
     const idle = names(stagesOf(data, size).idle)
     root.replaceChildren(
       el("section", { class: "box" },
-        el("h4", {}, s.bar, el("span", { class: "dim" }, s.bar_help)),
+        el("h2", {}, s.bar, el("span", { class: "dim" }, s.bar_help)),
         barNode(data, (this.width || 600) - 30, force),
         whyNode(data),
         data.dice && diceNode(data, { reroll: () => this.reroll(), seed: (seed) => this.seed(seed) })),
       el("section", { class: "box" },
-        el("div", { class: "top" }, el("h4", {}, fmt(s.candidates, { step: data.step + 1 })), this.sizes(size)),
+        el("div", { class: "top" }, el("h2", {}, fmt(s.candidates, { step: data.step + 1 })), this.sizes(size)),
         el("p", { class: "dim" }, s.hint, off && ` ${fmt(s.off_stages, { names: off })}`),
         idle && el("p", { class: "dim" }, fmt(s.idle_stages, { names: idle })),
         tableNode(data, size, force)), this.said)

@@ -36,7 +36,7 @@ class Cell {
   }
 
   step(n, title, ...children) {
-    return el("li", { class: "step" }, el("h4", {}, el("span", { class: "badge" }, n), title), children)
+    return el("li", { class: "step" }, el("h3", {}, el("span", { class: "badge" }, n), title), children)
   }
 
   heading() {

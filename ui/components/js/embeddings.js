@@ -26,17 +26,17 @@ class EmbeddingView {
     this.root.removeAttribute("aria-busy")
     this.root.replaceChildren(
       el("section", { class: "box" },
-        el("h4", {}, s.lookup, el("span", { class: "dim" }, s.lookup_text)),
+        el("h2", {}, s.lookup, el("span", { class: "dim" }, s.lookup_text)),
         rowChips(data, (position) => this.look(position)),
         rowRoad(data),
         this.strip.node,
         el("p", { class: "enter" }, data.entering)),
       el("div", { class: "pair" },
         el("section", { class: "box near" },
-          el("h4", {}, fmt(s.near, { token: data.tokens[data.at].label }), el("span", { class: "dim" }, s.near_text)),
+          el("h2", {}, fmt(s.near, { token: data.tokens[data.at].label }), el("span", { class: "dim" }, s.near_text)),
           rowNeighbours(data)),
         el("section", { class: "box" },
-          el("h4", {}, s.map, el("span", { class: "dim" }, s.map_text)),
+          el("h2", {}, s.map, el("span", { class: "dim" }, s.map_text)),
           this.map.node)))
     this.map.update(data)
     this.paint()

@@ -169,7 +169,7 @@ class Head {
     const s = this.data.strings
     const focus = this.root.getRootNode().activeElement
     const at = focus && this.side.contains(focus) ? { query: focus.dataset.query, column: focus.dataset.column } : null
-    const title = el("h4", {}, this.column === null ? s.arcs_title : s.arcs_column,
+    const title = el("h2", {}, this.column === null ? s.arcs_title : s.arcs_column,
       this.data.pinned ? el("button", { type: "button", class: "quiet", onclick: () => this.unpin() }, s.unpin) : null)
     this.side.replaceChildren(title, node)
     if (!at) return
@@ -286,7 +286,7 @@ class Head {
     this.notes.replaceChildren(
       this.hide ? el("p", { class: "warn" }, s.hidden_note) : "",
       about.length ? el("p", {}, el("b", {}, this.name() + s.colon), about.join(s.sentence_join)) : "",
-      el("div", { class: "cards" }, items.map(([title, text]) => el("section", {}, el("h4", {}, title), el("p", {}, text)))))
+      el("div", { class: "cards" }, items.map(([title, text]) => el("section", {}, el("h2", {}, title), el("p", {}, text)))))
   }
 }
 

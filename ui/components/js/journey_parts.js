@@ -23,7 +23,7 @@ export function stageHead(number, title, terms) {
   return el(
     "header",
     { class: "stage-head" },
-    el("h3", {}, el("span", { class: "badge", "aria-hidden": "true" }, number), title),
+    el("h2", {}, el("span", { class: "badge", "aria-hidden": "true" }, number), title),
     el("p", { class: "terms" }, terms),
   )
 }

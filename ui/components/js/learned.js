@@ -33,7 +33,7 @@ class LearnedView {
       }).reduce((box, node) => { box.append(node); return box }, el("section", { class: "box" })),
       said,
       el("ul", { class: "checks" }, el("li", { class: data.check.good ? "good" : "bad" }, data.check.text)),
-      el("section", { class: "box" }, el("h5", {}, s.learned_alike), el("p", { class: "dim" }, fmt(s.learned_alike_text, { n: data.at })), this.alike()))
+      el("section", { class: "box" }, el("h3", {}, s.learned_alike), el("p", { class: "dim" }, fmt(s.learned_alike_text, { n: data.at })), this.alike()))
     rows.forEach((row, i) => heatPaint(canvases[i], row.values, grid, data.saturation[i], root.dataset.theme))
   }
 

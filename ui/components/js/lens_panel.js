@@ -13,7 +13,7 @@ export function panelNodes(data, { layer, column }) {
   const s = data.strings
   const own = data.columns[column]
   return [
-    el("h4", {}, fmt(s.cell_layer, { n: layer + 1, of: data.layers })),
+    el("h3", {}, fmt(s.cell_layer, { n: layer + 1, of: data.layers })),
     el("p", { class: "where" }, withToken(s.cell_position, own.label, { n: own.position })),
     data.values ? valueNode(data, layer, column) : null,
     bestNode(data, layer, column),

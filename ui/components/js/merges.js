@@ -33,7 +33,7 @@ class Merges {
 
   stage(number, title, ...content) {
     return el("section", { class: `stage stage-${number}` },
-      el("h4", {}, el("span", { class: "step", "aria-hidden": "true" }, number), title), content)
+      el("h2", {}, el("span", { class: "step", "aria-hidden": "true" }, number), title), content)
   }
 
   textNode({ label, more }) {
@@ -95,8 +95,8 @@ class Merges {
     const show = (done) => {
       stage.replaceChildren(rowNode(word, done, s))
       said.textContent = sentence(word, done, s)
-      left.replaceChildren(el("h5", {}, s.competing), pairsNode(word, done, s))
-      right.replaceChildren(el("h5", {}, s.done_so_far), logNode(word, done, s, (to) => {
+      left.replaceChildren(el("h3", {}, s.competing), pairsNode(word, done, s))
+      right.replaceChildren(el("h3", {}, s.done_so_far), logNode(word, done, s, (to) => {
         this.player.go(to)
         this.player.slider.focus({ preventScroll: true }) // the line that was clicked is gone
       }))

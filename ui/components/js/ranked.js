@@ -6,7 +6,7 @@ function rankedList(list, strings) {
   const most = Math.max(...list.rows.map((row) => row.value), 1e-9)
   const write = list.kind === "probability" ? percent : (x) => x.toFixed(3).replace("-", "−")
   return el("section", { class: "box" },
-    el("h5", {}, list.title),
+    el("h3", {}, list.title),
     list.note && el("p", { class: "dim" }, list.note),
     list.tokens && el("p", { class: "read" }, list.tokens.map((token) =>
       el("span", { class: `token ${token.special ? "control" : ""}${token.moved ? " moved" : ""}` }, el("bdi", {}, token.label)))),

@@ -91,7 +91,7 @@ class RotationView {
           el("p", { class: "curve-title" }, el("b", {}, fmt(s.curve_whole, { n: data.dims / 2 })), el("span", { class: "dim" }, fixed)), box("whole"),
           this.parts.law)),
       el("section", { class: "box" },
-        el("h5", {}, s.waves), el("p", { class: "dim" }, s.waves_text), this.parts.pairSlider.node, box("waves")),
+        el("h3", {}, s.waves), el("p", { class: "dim" }, s.waves_text), this.parts.pairSlider.node, box("waves")),
       el("ul", { class: "checks" }, data.checks.map((check) => el("li", { class: check.good ? "good" : "bad" }, check.text))),
     ]
     keepFocus(root, () => root.replaceChildren(...made))

@@ -68,7 +68,7 @@ function cardOfLogits(words, prepared, number) {
   return el(
     "section",
     { class: "card scores", "aria-label": `${words.logits_plain} (${words.logits_term})` },
-    el("header", null, el("h3", null, words.logits_plain, el("small", null, words.logits_term))),
+    el("header", null, el("h2", null, words.logits_plain, el("small", null, words.logits_term))),
     chartOfLogits(prepared, words),
     el("div", { class: "axis", "aria-hidden": "true" }, ends.map((text) => el("span", null, text))),
     el("p", { class: "left" }, range, impossible > 0 && el("span", null, " · ", fmt(words.logits_impossible, { n: number(impossible) }))),
@@ -95,7 +95,7 @@ function cardOf(name, look, hands) {
   const card = el(
     "section",
     { class: text ? "card text" : "card", "data-stage": name, "aria-label": `${words[`${name}_plain`]} (${title})` },
-    el("header", null, parts.badge, el("h3", null, words[`${name}_plain`], el("small", null, title)), parts.toggle),
+    el("header", null, parts.badge, el("h2", null, words[`${name}_plain`], el("small", null, title)), parts.toggle),
     picture.node,
     !text && el("div", { class: "axis", "aria-hidden": "true" }, el("span", null, words.axis_first), el("span", null, size > 60 ? fmt(words.axis_log, { n: look.number(size) }) : look.number(size))),
     range && el("div", { class: "dials" }, parts.slider, parts.number),

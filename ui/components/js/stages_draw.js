@@ -12,7 +12,7 @@ export function drawBarOf(words, labelOf, language) {
   const bar = el("div", { class: "drawbar", role: "img" }, track, needle)
   const sentence = el("p", { class: "sentence" })
   const pieces = []
-  const node = el("div", { class: "draw" }, el("h3", null, words.draw_plain, el("small", null, words.draw_term)), bar, sentence)
+  const node = el("div", { class: "draw" }, el("h2", null, words.draw_plain, el("small", null, words.draw_term)), bar, sentence)
 
   function piece(i) {
     while (pieces.length <= i) {

@@ -114,7 +114,7 @@ class StagesView {
       el("div", { class: "under" }, this.further.node, this.reset, this.notes.order, this.notes.greedy),
       this.tiles.node,
       this.draw.node,
-      el("div", { class: "heading" }, el("h3", null, words.chart), viewLegend(words), this.choices()),
+      el("div", { class: "heading" }, el("h2", null, words.chart), viewLegend(words), this.choices()),
       this.table.node,
       force ? el("p", { class: "hint" }, words.force_hint) : "",
       found ?? "",
