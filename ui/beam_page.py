@@ -14,7 +14,7 @@ from core.decode.ends import end_ids
 from core.engine.toy_classics import CLASSICS
 from core.faults import Fault, NotReady
 from core.settings import BeamSettings
-from ui import beam, beam_ends, state
+from ui import beam, beam_ends, beam_settings, state
 from ui import beam_controls as controls
 from ui.beam import Answer, Seen
 from ui.beam_every import every_text
@@ -41,7 +41,7 @@ def draw(t: Catalog, context: Context | None) -> None:
     table = state.place().view.table
     if table and table not in CLASSICS:
         controls.editor(t)
-    controls.settings(t)
+    beam_settings.settings(t)
     try:
         source, settings = source_of(context), settings_of()
         if source is None:
