@@ -106,6 +106,9 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
         st.info(t.fault(Fault("passes_not_counted")))
         return
     mark(t, "computed", t("limits.operations_how"))
+    if found.steps is not None and any(each.measured for each in passes):
+        kind = "measured" if found.here else "recorded"
+        mark(t, kind, t("limits.filled_how"), on=found.steps.machine)
     st.plotly_chart(
         roofline_chart(found.roof, passes, dtype, t),
         key="limits_roofline",

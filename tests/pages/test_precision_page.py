@@ -50,7 +50,7 @@ def test_the_sweep_and_one_setting_are_measured_on_demand():
     at = ran(at, "precision_sweep")
     assert "**Measured**" in words(at)
     assert [metric.label for metric in at.metric][:2] == [
-        "KL from the reference",
+        "KL from the reference (nats)",
         "Same favourite",
     ]
     # In place of the figures of another model, which were recorded.

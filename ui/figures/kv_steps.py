@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 from core.lab.kv_records import ContextPoint, Contexts, KvRun, KvStep, Work
 from core.lab.timing import Spread
 from ui.figures.charts import BLUE, LEANING, ORANGE, dressed, short
+from ui.figures.words import tiny
 from ui.i18n import Catalog
 
 Label = Callable[[int], str]
@@ -217,7 +218,7 @@ def scores_table(step: KvStep, label: Label, t: Catalog) -> pd.DataFrame:
                 t("kv_cache.col_token"): label(score.id),
                 t("kv_cache.way_cached"): f"{score.cached:.7f}",
                 t("kv_cache.way_whole"): f"{score.whole:.7f}",
-                t("kv_cache.col_gap"): f"{abs(score.cached - score.whole):.1e}",
+                t("kv_cache.col_gap"): tiny(abs(score.cached - score.whole)),
             }
             for score in step.scores
         ]

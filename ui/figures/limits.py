@@ -181,7 +181,7 @@ def _dress(
     for key, anchor, shift in (("left_of", "right", -6), ("right_of", "left", 6)):
         figure.add_annotation(
             x=edge, y=0.0, yref="paper", yanchor="bottom", xanchor=anchor, xshift=shift,
-            text=t(f"limits.{key}"), showarrow=False, font={"size": 12, "color": GREY},
+            text=t(f"limits.{key}"), showarrow=False, font={"size": 13},
         )  # fmt: skip
     logs = {"type": "log", "fixedrange": True, "dtick": 1, "exponentformat": "none"}
     figure.update_xaxes(

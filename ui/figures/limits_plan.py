@@ -14,6 +14,7 @@ from core.lab.plan_advice import HERE, MOST_BATCH, Advice, Beside
 from core.lab.plan_table import Planned
 from core.lab.shape_presets import presets
 from core.models.catalog import title_of
+from ui.figures.charts import BLUE
 from ui.figures.words import in_bytes
 from ui.i18n import Catalog
 
@@ -155,7 +156,7 @@ def batch_chart(found: Sequence[Planned], at: int, t: Catalog) -> go.Figure:
     speed = [plan.tokens_per_second for _, plan in known]
     times = [plan.per_token * 1000 for _, plan in known]
     for axis, name, values, colour, symbol, dash in (
-        ("y", "tokens_a_second", speed, "#0072B2", "circle", "solid"),
+        ("y", "tokens_a_second", speed, BLUE, "circle", "solid"),
         ("y2", "ms_a_token", times, "#E06A1B", "square", "dot"),
     ):
         fits = [symbol if p.fits else f"{symbol}-open" for _, p in known]

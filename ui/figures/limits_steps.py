@@ -76,7 +76,8 @@ def batches_chart(found: list[Timed], t: Catalog) -> go.Figure:
         text=[whole_percent(each.share) for each in steps],
         textposition="inside",
         insidetextanchor="start",
-        insidetextfont={"color": INK},
+        insidetextfont={"color": INK, "size": 11},
+        constraintext="none",  # else Plotly shrinks it to the width of the bar
         textangle=0,
         error_y={
             "type": "data",
@@ -94,13 +95,14 @@ def batches_chart(found: list[Timed], t: Catalog) -> go.Figure:
         title=t("limits.axis_batch"),
         tickvals=x,
         ticktext=[
-            f"{each.time.case.batch}<br>{each.time.tokens_per_second:,.0f} {t('limits.per_s')}"
+            f"{each.time.case.batch}<br>{each.time.tokens_per_second:,.0f}<br>{t('limits.per_s')}"
             for each in steps
         ],
+        tickangle=0,
         fixedrange=True,
     )
     figure.update_yaxes(title=t("limits.axis_ms"), fixedrange=True, rangemode="tozero")
-    dressed(figure, 360, legend_traceorder="normal")
+    dressed(figure, 380, legend_traceorder="normal")
     return figure
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.lab.parallel.records import TensorRun
+from ui.figures.charts import INK
 from ui.figures.parallel import COLOURS, GREY, PATTERNS, dress
 from ui.figures.words import in_bytes
 from ui.i18n import Catalog
@@ -133,6 +134,7 @@ def memory_chart(run: TensorRun, t: Catalog) -> go.Figure:
             },
             text=[in_bytes(count) for count in held],
             textposition="auto",
+            insidetextfont={"color": INK},
             hovertemplate="%{x:,.1f} MB<extra></extra>",
         )
     )

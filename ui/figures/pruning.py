@@ -70,7 +70,7 @@ def sweep_chart(found: Sweep, at: Zeros | None, t: Catalog) -> go.Figure:
         figure.add_vline(x=at.share, line={"color": GREY, "dash": "dot", "width": 2})
     low = math.log10(max(found.perplexity, 1.0)) if found.perplexity else 0.5
     figure.update_yaxes(
-        type="log", title=t("pruning.axis_perplexity"), fixedrange=True, dtick=1, tickformat="~s",
+        type="log", title=t("pruning.axis_perplexity"), fixedrange=True, dtick=1, tickformat=",~g",
         range=[low - 0.25, math.log10(CEILING) + 0.12],
     )  # fmt: skip
     figure.update_xaxes(
@@ -124,7 +124,7 @@ def cut_chart(found: Cut, t: Catalog) -> go.Figure:
         for side in (-1, 1):
             figure.add_vline(x=side * found.limit, line={"color": GREY, "dash": "dot"})
     figure.update_xaxes(title=t("pruning.axis_weight"), fixedrange=True)
-    figure.update_yaxes(title=t("pruning.axis_count"), fixedrange=True, tickformat="~s")
+    figure.update_yaxes(title=t("pruning.axis_count"), fixedrange=True, tickformat=",")
     figure.update_layout(barmode="stack")
     figure = dressed(figure, 300, hovermode="closest")
     return figure.update_layout(bargap=0.05)

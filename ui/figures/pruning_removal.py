@@ -83,7 +83,7 @@ def removals_chart(found: Removals, t: Catalog) -> go.Figure:
         figure.update_xaxes(col=place, range=[0, 1.6], tickvals=[0, 1], ticktext=["0", "100 %"])
     figure.update_xaxes(
         col=3, range=[low - 0.05, math.log10(CEILING) + 0.9],
-        tickvals=[2, 4], ticktext=["100", "10k"],
+        tickvals=[2, 4], ticktext=["100", "10,000"],
     )  # fmt: skip
     figure.update_yaxes(fixedrange=True, range=[len(rows) - 0.4, -0.6])
     figure.update_yaxes(

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from core.lab.timing import Spread
 from core.lab.training_records import Kept, Kind, Prediction, Training
 from core.lab.training_stored import Words
-from ui.figures.charts import BLUE, INK, ORANGE, dressed, plain, short
+from ui.figures.charts import BELOW, BLUE, INK, ORANGE, dressed, plain, short
 from ui.figures.words import percent, two_digits
 from ui.i18n import Catalog
 
@@ -80,8 +80,10 @@ def predictions_chart(found: Prediction, words: Words, t: Catalog) -> go.Figure:
         ticktext=[short(words.label(token)) for token, _, _ in rows],
         fixedrange=True,
     )
+    title = {"text": t("training.axis_p"), "standoff": BELOW}
     figure.update_xaxes(range=[0, 1.16], tickformat=".0%", fixedrange=True, tickvals=_FIFTHS)
-    return _dressed(figure, 90 + 40 * len(rows), order="reversed")
+    figure.update_xaxes(title=title)
+    return _dressed(figure, 110 + 40 * len(rows), order="reversed")
 
 
 _FIFTHS: Final = [0, 0.25, 0.5, 0.75, 1]

@@ -97,7 +97,8 @@ export function rankingNode(data, view, hooks) {
   const s = data.strings
   const cell = (text, kind) => el("th", { scope: "col", class: kind }, text)
   return el("section", { class: "ranking" },
-    el("h2", {}, s.ranking, el("small", { class: "dim" }, fmt(s.ranking_wanted, { n: data.wanted }))),
+    // While it runs, nothing has been ranked yet: 0 would be a wrong answer.
+    el("h2", {}, s.ranking, data.wanted > 0 && el("small", { class: "dim" }, fmt(s.ranking_wanted, { n: data.wanted }))),
     data.ranking.length === 0 ? el("p", { class: "dim" }, s.ranking_none)
       : el("table", {}, el("thead", {}, el("tr", {}, cell(s.rank, "number"), cell(s.rank_text), cell(s.card_score, "number"),
         cell(s.card_sum, "number"), cell(s.rank_tokens, "number wide"), cell(s.rank_end, "wide"))),
