@@ -48,6 +48,7 @@ FLOORS = {
     "core.model_info": 1,
     "core.settings": 1,
     "core.geometry": 1,
+    "core.amounts": 1,
     "core.faults": 1,
     "core.limits": 1,
 }

@@ -7,9 +7,12 @@ import pytest
 
 from core.lab.plan import devices
 from core.lab.plan_table import COLUMNS
+from core.lab.roofline import RoofTurn
 from core.lab.roofline_ops import Case, counts_of, total
-from core.lab.roofline_store import stored_roof, stored_steps
+from core.lab.roofline_store import save_roof, stored_roof, stored_steps
 from core.lab.shape_presets import presets
+from tests.test_lab_roofline import disturbed
+from tests.test_lab_roofline import roof as calm_roof
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +123,56 @@ def test_csv_on_the_screen_and_in_a_file(cli, tmp_path):
     target = tmp_path / "plan.csv"
     assert cli(*asked, "--csv", str(target))[0] == 0
     assert target.read_text(encoding="utf-8-sig") == out
+
+
+@pytest.fixture
+def busy(home):
+    """A machine whose only measurement was disturbed."""
+    roof = disturbed(calm_roof())
+    save_roof(roof)
+    return roof
+
+
+def test_a_plan_repeats_the_warning_of_a_disturbed_measurement(cli, as_json, busy):
+    said = (
+        "this machine, measured 2026-12-01 04:33 UTC: something else was running (one call took "
+        "1.8 times as long as its quickest repeat); the machine can do more than this"
+    )
+    here = ("lab", "plan", "--config", "llama-3-8b", "--device", "this machine")
+    assert said in cli(*here)[1].splitlines()
+    assert as_json(*here)["warning"] == said
+    assert cli(*here, "--csv")[2].strip() == said
+    assert as_json("lab", "plan", "--device", "h100")["warning"] is None
+    save_roof(calm_roof())
+    assert as_json(*here)["warning"] is None
+
+
+def test_the_command_says_that_it_kept_the_earlier_roof(cli, as_json, home, monkeypatch):
+    save_roof(calm_roof())
+    monkeypatch.setattr(
+        "core.lab.roofline_run.measure_roof",
+        lambda device: iter([RoofTurn(1.0, disturbed(calm_roof()))]),
+    )
+    asked = ("lab", "roofline", "--model", "tiny", "--batches", "1", "--context", "8")
+    assert (
+        "kept the earlier roof of 2026-11-30, because something else was running now: one call "
+        "took 1.8 times as long as its quickest repeat (1.0 GB/s instead of 10.0);"
+    ) in cli(*asked)[1].splitlines()
+    assert as_json(*asked)["roof"]["bandwidth_gb_s"] == 10
+
+
+def test_columns_never_run_together(cli):
+    """A model of 34 thousand billion parameters: every cell still has a space before it."""
+    _, out, _ = cli(
+        "lab", "plan", "--config", "1.1000000.8.8.125000.10000000.32000", "--device", "4090",
+        "--precision", "fp32,int4", "--batch", "1,1048576",
+    )  # fmt: skip
+    rows = [line for line in out.splitlines() if line.startswith("NVIDIA")]
+    assert len(rows) == 4
+    for row in rows:
+        assert len(row.removeprefix("NVIDIA RTX 4090 24 GB").split()) == 14, row
+    slow = next(row for row in rows if " fp32 " in row)
+    assert float(slow.split()[-2]) == pytest.approx(0.0074, rel=0.01)
 
 
 def test_a_plan_for_people_says_what_would_fit(cli):

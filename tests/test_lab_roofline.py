@@ -1,6 +1,7 @@
 """The roof and the operations under it: exact counts, real passes, files that are checked."""
 
 import json
+import re
 from dataclasses import asdict, replace
 
 import pytest
@@ -10,8 +11,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from core.engine.local import LocalEngine
 from core.faults import Fault
 from core.lab import roofline_store as store
-from core.lab.machine import Machine, cores, processor
-from core.lab.roofline import Probe, Roof, measure_roof
+from core.lab.machine import Machine, cores, machine, processor
+from core.lab.roofline import RESTLESS, Probe, Roof, RoofTurn, measure_roof
 from core.lab.roofline_ops import Case, complete, counts_of, step_limit, total, waiting_share
 from core.lab.roofline_run import known, measure
 from core.lab.roofline_steps import ATTENTION, REST, Steps, StepTime, measure_steps
@@ -306,6 +307,53 @@ def test_one_measurement_makes_both_and_keeps_them(home, tiny, monkeypatch):
     assert found.here
     assert found.steps == turns[-1].steps
     assert known("tiny", "bf16").steps is None
+
+
+def disturbed(before: Roof, milliseconds: float = 1000) -> Roof:
+    """The same machine in a busy moment: slower, and unevenly so."""
+    time = Spread(milliseconds, milliseconds, RESTLESS * 1.1 * milliseconds, 5)
+    later = replace(before.machine, date="2026-12-01 04:33 UTC")
+    return Roof(later, tuple(replace(probe, time=time) for probe in before.probes))
+
+
+def after(monkeypatch, engine, found: Roof):
+    """The last word of a measurement that finds ``found``."""
+    turns = iter([RoofTurn(1.0, found)])
+    monkeypatch.setattr("core.lab.roofline_run.measure_roof", lambda device: turns)
+    return list(measure(engine, context=8, batches=(1,), repeats=1))[-1]
+
+
+def test_a_disturbed_measurement_does_not_replace_a_calm_one(home, tiny, monkeypatch):
+    calm, busy = roof(), disturbed(roof())
+    assert busy.disturbed
+    assert not calm.disturbed
+    store.save_roof(calm)
+    store.save_steps(some_steps())
+    last = after(monkeypatch, tiny, busy)
+    assert (last.roof, last.instead_of) == (calm, busy)
+    assert store.stored_roof() == calm
+    assert store.stored_steps("tiny") == some_steps()
+    assert last.steps.of("decode", 1) is not None  # those of now are still told
+    # A calm one replaces it, however slow.
+    slow = roof(replace(HERE, date="2026-12-02"))
+    assert after(monkeypatch, tiny, slow).instead_of is None
+    assert store.stored_roof() == slow
+    assert store.stored_steps("tiny") != some_steps()
+
+
+def test_a_disturbed_measurement_is_better_than_none(home, tiny, monkeypatch):
+    first, second = disturbed(roof()), disturbed(roof(), 900)
+    for busy in (first, second):
+        assert after(monkeypatch, tiny, busy).instead_of is None
+        assert store.stored_roof() == busy
+    assert store.stored_steps("tiny") is not None
+    # What another device did says nothing about this one.
+    store.save_roof(roof(replace(HERE, device="card")))
+    assert store.standing_roof(first) is first
+
+
+def test_a_measurement_says_when_to_the_minute():
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", machine().date)
 
 
 def test_roof_and_passes_are_never_of_two_machines(home):

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.engine.protocol import Engine
 from core.faults import Fault
-from core.lab.roofline import RESTLESS, Roof
+from core.lab.roofline import Roof
 from core.lab.roofline_ops import Case, complete, counts_of, step_limit, waiting_share
 from core.lab.roofline_run import Known, Measured, known, measure
 from core.lab.roofline_steps import BATCHES, CONTEXT, dtype_of, value_bytes
@@ -18,13 +18,14 @@ from ui.context import Context
 from ui.figures.limits import Placed, operations_table, roofline_chart
 from ui.figures.limits_plan import milliseconds, share
 from ui.figures.limits_steps import Timed, batches_chart, parts_chart, steps_table, timed
+from ui.figures.words import in_bytes
 from ui.i18n import Catalog
 from ui.lab import experiment
 from ui.lab_options import chosen, here
 from ui.lab_parts import PLAIN, section, table, weights
-from ui.limits_plan import planner
+from ui.limits_plan import planner, restless
 from ui.limits_table import TABLE
-from ui.marks import mark
+from ui.marks import Kind, mark
 from ui.widgets import NO_VALUE, show
 
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -62,6 +63,8 @@ def _measure(t: Catalog, engine: Engine | None, found: Known) -> None:
 
     def answer(now: Measured) -> None:
         _roof(t, now.roof or found.roof, here=now.roof is not None or found.here)
+        if now.instead_of is not None and now.roof is not None:
+            _kept(t, now.roof, now.instead_of)
 
     key = ("limits", state.number(engine) if engine else None)
     cost = t("limits.cost" if engine else "limits.cost_roof", seconds=SECONDS)
@@ -70,18 +73,30 @@ def _measure(t: Catalog, engine: Engine | None, found: Known) -> None:
 
 
 def _roof(t: Catalog, roof: Roof, *, here: bool) -> None:
-    mark(t, "measured" if here else "recorded", t("limits.roof_how"), on=roof.machine)
+    how = t("limits.roof_how", repeats=roof.repeats, bytes=in_bytes(roof.read_bytes))
+    mark(t, "measured" if here else "recorded", how, on=roof.machine)
     with st.container(horizontal=True, gap="medium"):
         st.metric(t("limits.bandwidth"), f"{roof.bandwidth:,.1f} GB/s", width=WIDE)
         for kind in ("fp32", "bf16"):
             rate = f"{roof.rate(kind):,.0f} GFLOP/s"
             st.metric(t("limits.products", dtype=kind), rate, width=WIDE)
-    if here and roof.unrest > RESTLESS:
-        said = t("limits.restless", times=f"{roof.unrest:.1f}")
-        st.caption(f":material/warning: {said}")
+    if here:
+        restless(t, roof)
     st.markdown(
         t("limits.ridge", fp32=f"{roof.ridge('fp32'):.1f}", bf16=f"{roof.ridge('bf16'):.1f}")
     )
+
+
+def _kept(t: Catalog, stands: Roof, new: Roof) -> None:
+    """Why the measurement that was just made does not replace the earlier one."""
+    said = t(
+        "limits.kept",
+        date=stands.machine.date,
+        times=f"{new.unrest:.1f}",
+        new=f"{new.bandwidth:,.1f} GB/s",
+        old=f"{stands.bandwidth:,.1f} GB/s",
+    )
+    st.caption(f":material/warning: {said}")
 
 
 # ---------------------------------------------------------------- 2: the roofline
@@ -107,7 +122,7 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
         return
     mark(t, "computed", t("limits.operations_how"))
     if found.steps is not None and any(each.measured for each in passes):
-        kind = "measured" if found.here else "recorded"
+        kind: Kind = "measured" if found.here else "recorded"
         mark(t, kind, t("limits.filled_how"), on=found.steps.machine)
     st.plotly_chart(
         roofline_chart(found.roof, passes, dtype, t),

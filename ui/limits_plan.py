@@ -11,15 +11,16 @@ import streamlit as st
 from core.engine.protocol import Engine
 from core.faults import Fault
 from core.lab.plan import WEIGHT_BYTES, Device, Load, Precision, devices
-from core.lab.plan_advice import advise, measured_here, of_machine, published
+from core.lab.plan_advice import HERE, advise, measured_here, of_machine, published
 from core.lab.plan_table import Planned, as_csv, combinations, planned, row
+from core.lab.roofline import Roof
 from core.lab.roofline_ops import OPAQUE, PACKED
 from core.lab.roofline_run import Known
 from core.lab.shape import ModelShape
 from core.lab.shape_presets import presets
 from ui import state
 from ui.figures import limits_plan as figures
-from ui.figures.words import in_bytes
+from ui.figures.words import in_bytes, two_digits
 from ui.i18n import Catalog, plain
 from ui.lab_options import chosen, here
 from ui.lab_parts import PLAIN, dataframe, wide
@@ -50,9 +51,18 @@ def planner(t: Catalog, engine: Engine | None, found: Known) -> None:
     except Fault as fault:
         st.error(t.fault(fault))
         return
+    if device.name == HERE:
+        restless(t, found.roof)
     _answer(t, planned(shape, device, load))
     _others(t, shape, among, load)
     _practice(t, engine, found)
+
+
+def restless(t: Catalog, roof: Roof) -> None:
+    """The warning of a disturbed measurement, wherever its figures are used."""
+    if roof.disturbed:
+        said = t("limits.restless", times=f"{roof.unrest:.1f}")
+        st.caption(f":material/warning: {said}")
 
 
 def _load(values: dict[str, Any]) -> Load:
@@ -133,7 +143,7 @@ def _answer(t: Catalog, found: Planned) -> None:
         ("tile_memory", in_bytes(made.memory)),
         ("tile_first", figures.milliseconds(made.first_token)),
         ("tile_token", figures.milliseconds(made.per_token)),
-        ("tile_tokens", f"{made.tokens_per_second:,.0f}"),
+        ("tile_tokens", two_digits(made.tokens_per_second)),
     ]
     if several:
         tiles.append(("tile_sent", in_bytes(made.communication_bytes)))

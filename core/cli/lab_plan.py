@@ -8,13 +8,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
+from core.amounts import in_bytes, in_time, two_digits
 from core.cli.lab_common import add_json, written
+from core.cli.lab_roofline import restless
 from core.cli.numbers import whole
-from core.cli.output import check_target
+from core.cli.output import check_target, say
 from core.faults import Fault
 from core.lab.plan import WEIGHT_BYTES, Device, Load, Precision, devices
 from core.lab.plan_advice import HERE, advise, device_named, of_machine, published
 from core.lab.plan_table import as_csv, combinations, row
+from core.lab.roofline import Roof
 from core.lab.roofline_store import stored_roof
 from core.lab.shape import ModelShape
 from core.lab.shape_presets import (
@@ -59,7 +62,8 @@ def run(typed: argparse.Namespace) -> None:
     check_target(typed.csv)
 
     def make() -> dict[str, Any]:
-        shape, among = _shape(typed), _devices(typed.device)
+        shape, roof = _shape(typed), stored_roof()
+        among = _devices(typed.device, roof)
         load = Load(prompt=_number("prompt", typed.prompt), new=_number("new", typed.new))
         found = combinations(
             shape,
@@ -84,10 +88,14 @@ def run(typed: argparse.Namespace) -> None:
             "plans": [row(each) for each in found],
             "sources": {device.name: f"{device.source}, {device.date}" for device in among},
             "advice": advice,
+            "warning": _warning(among, roof),
         }
 
     if typed.csv and not typed.json:
-        _to(typed.csv, as_csv(make()["plans"]))
+        made = make()
+        _to(typed.csv, as_csv(made["plans"]))
+        if made["warning"]:  # a table has no place for it
+            say(made["warning"])
         return
     written(typed, make, _lines)
 
@@ -121,9 +129,15 @@ def _parts(text: str | None) -> tuple[str, ...]:
     return () if text is None else tuple(part.strip() for part in text.split(","))
 
 
-def _devices(text: str | None) -> tuple[Device, ...]:
+def _warning(among: Sequence[Device], roof: Roof | None) -> str | None:
+    """What is to be said of this machine's own figures, where they are in the plan."""
+    if roof is None or not roof.disturbed or not any(device.name == HERE for device in among):
+        return None
+    return f"{HERE}, measured {roof.machine.date}: {restless(roof.unrest)}"
+
+
+def _devices(text: str | None, roof: Roof | None) -> tuple[Device, ...]:
     names = _parts(text)
-    roof = stored_roof()
     here = of_machine(roof) if roof is not None else None
     if text is None:
         return (*devices(), *([here] if here else []))
@@ -157,22 +171,25 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     shape = found["shape"]
     yield f"{shape['name']}: {shape['parameters']:,} parameters. Times are lower bounds (theory)."
     yield (
-        f"{'device':<28}{'numbers':>8}{'batch':>6}{'TP×PP':>7}{'needs':>10}{'has':>8}  "
-        f"{'fits':<5}{'first':>10}{'token':>10}{'tokens/s':>10}  bound by"
+        f"{'device':<28} {'numbers':>7} {'batch':>5} {'TP×PP':>6} {'needs':>9} {'has':>8}  "
+        f"{'fits':<4} {'first':>9} {'token':>9} {'tokens/s':>9}  bound by"
     )
     for each in found["plans"]:
-        where = f"{each['device']:<28}{each['precision']:>8}{each['batch']:>6}"
-        where += f"{each['tensor_parallel']:>5}×{each['pipeline_parallel']}"
+        ranks = f"{each['tensor_parallel']}×{each['pipeline_parallel']}"
+        where = f"{each['device']:<28} {each['precision']:>7} {each['batch']:>5} {ranks:>6}"
         if each["why_not"]:
             yield f"{where}  {each['why_not']}"
             continue
         yield (
-            f"{where}{each['needed_gb']:>7.1f} GB{each['device_gb']:>5.0f} GB  "
-            f"{'yes' if each['fits'] else 'no':<5}{each['first_token_ms']:>7.1f} ms"
-            f"{each['per_token_ms']:>7.2f} ms{each['tokens_per_second']:>10,.0f}  {each['bound']}"
+            f"{where} {in_bytes(each['needed_gb'] * 1e9):>9} "
+            f"{in_bytes(each['device_gb'] * 1e9):>8}  {'yes' if each['fits'] else 'no':<4} "
+            f"{in_time(each['first_token_ms']):>9} {in_time(each['per_token_ms']):>9} "
+            f"{two_digits(each['tokens_per_second']):>9}  {each['bound']}"
         )
     if found["advice"] is not None:
         yield from _advice(found["plans"][0], found["advice"])
+    if found["warning"]:
+        yield found["warning"]
     ratios = [each.ratio for each in published()]
     yield (
         f"published measurements took {min(ratios):.1f} to {max(ratios):.1f} times the bound "
@@ -186,12 +203,9 @@ def _advice(plan: dict[str, Any], advice: dict[str, Any]) -> Iterator[str]:
     if plan["fits"]:
         yield f"it fits; up to {advice['batch']:,} texts at once would"
         return
-    yield (
-        f"it does not fit: weights alone take {plan['weights_gb']:.0f} GB of "
-        f"{plan['device_gb']:.0f} GB"
-        if plan["weights_gb"] > plan["device_gb"]
-        else f"it does not fit: {plan['needed_gb']:.1f} GB of {plan['device_gb']:.0f} GB"
-    )
+    has, alone = in_bytes(plan["device_gb"] * 1e9), plan["weights_gb"] > plan["device_gb"]
+    needs = in_bytes(plan["weights_gb" if alone else "needed_gb"] * 1e9)
+    yield f"it does not fit: {'weights alone take ' if alone else ''}{needs} of {has}"
     if advice["precision"]:
         yield f"with {advice['precision']} it would"
     if advice["ranks"]:

@@ -49,7 +49,7 @@ def run(typed: argparse.Namespace) -> None:
         found = to_the_end(measure(engine, context=context, batches=batches))
         if found.roof is None or found.steps is None:
             raise KeyboardInterrupt
-        return record(found.roof, found.steps, engine)
+        return record(found.roof, found.steps, engine, found.instead_of)
 
     written(typed, make, _lines)
 
@@ -61,8 +61,11 @@ def _number(name: str, text: str, high: int) -> int:
     return found
 
 
-def record(roof: Roof, steps: Steps, engine: Engine) -> dict[str, Any]:
-    """Plain values; times in milliseconds, and each pass with its limit."""
+def record(
+    roof: Roof, steps: Steps, engine: Engine, instead_of: Roof | None = None
+) -> dict[str, Any]:
+    """Plain values; times in milliseconds, and each pass with its limit. ``instead_of`` is what
+    was measured where an earlier roof stands."""
     return {
         "measured_on": asdict(roof.machine),
         "roof": {
@@ -74,6 +77,13 @@ def record(roof: Roof, steps: Steps, engine: Engine) -> dict[str, Any]:
                 {**asdict(probe), "gb_s": probe.bandwidth, "gflop_s": probe.rate}
                 for probe in roof.probes
             ],
+        },
+        "kept_instead_of": None
+        if instead_of is None
+        else {
+            "date": instead_of.machine.date,
+            "bandwidth_gb_s": instead_of.bandwidth,
+            "slowest_by_quickest": instead_of.unrest,
         },
         "model": steps.model,
         "dtype": steps.dtype,
@@ -137,7 +147,26 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "measured: median of repeats in turns; limit: no program can be faster; waiting: the"
     yield "share of the limit in which the arithmetic waits for memory"
+    if found["kept_instead_of"]:
+        yield from _kept(here["date"], roof, found["kept_instead_of"])
     if roof["slowest_by_quickest"] > RESTLESS:
-        yield "something else was running; the machine can do more than this"
+        yield restless(roof["slowest_by_quickest"])
     if not found["complete"]:
         yield "stopped before the end"
+
+
+def restless(unrest: float) -> str:
+    """The warning of a disturbed measurement."""
+    return (
+        f"something else was running (one call took {unrest:.1f} times as long as its quickest "
+        "repeat); the machine can do more than this"
+    )
+
+
+def _kept(date: str, roof: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    yield (
+        f"kept the earlier roof of {date}, because something else was running now: one call took "
+        f"{new['slowest_by_quickest']:.1f} times as long as its quickest repeat "
+        f"({new['bandwidth_gb_s']:,.1f} GB/s instead of {roof['bandwidth_gb_s']:,.1f});"
+    )
+    yield "the passes above were taken now, so they may be slower than they need to be"

@@ -28,7 +28,7 @@ class Machine:
     device: str
     """Where the model is: "cpu", or the accelerator's own name."""
     date: str
-    """The day, in UTC."""
+    """The day and the time, in UTC; older records have the day alone."""
 
 
 def machine(device: str = "cpu") -> Machine:
@@ -45,7 +45,7 @@ def machine(device: str = "cpu") -> Machine:
         memory=psutil.virtual_memory().total,
         torch=version("torch"),
         device=named,
-        date=datetime.now(UTC).date().isoformat(),
+        date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
 
 

@@ -70,9 +70,23 @@ class Roof:
         return max(probe.bandwidth for probe in self.probes if probe.kind != "gemm")
 
     @property
+    def read_bytes(self) -> int:
+        """Of the array whose sum is taken."""
+        return next(probe.bytes for probe in self.probes if probe.kind == "read")
+
+    @property
+    def repeats(self) -> int:
+        return min(probe.time.repeats for probe in self.probes)
+
+    @property
     def unrest(self) -> float:
         """The slowest repeat by the quickest, of the probe that was disturbed most; 1 is calm."""
         return max(probe.time.high / probe.time.low for probe in self.probes)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether something else was running, so that the machine can do more than this."""
+        return self.unrest > RESTLESS
 
     def rate(self, dtype: str) -> float:
         """GFLOP/s of a matrix product; types that were not measured count as bf16."""

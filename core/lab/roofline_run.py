@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Final
 from core.lab.models import local
 from core.lab.roofline import Roof, measure_roof
 from core.lab.roofline_steps import Steps, measure_steps
-from core.lab.roofline_store import recorded, save_roof, save_steps, stored_roof, stored_steps
+from core.lab.roofline_store import (
+    recorded,
+    save_roof,
+    save_steps,
+    standing_roof,
+    stored_roof,
+    stored_steps,
+)
 
 if TYPE_CHECKING:
     from core.engine.protocol import Engine
@@ -26,6 +33,9 @@ class Measured:
     steps: Steps | None = None
     """``None`` also where no model is measured."""
     progress: float = 0.0
+    instead_of: Roof | None = None
+    """What was measured just now, where ``roof`` is an earlier one that stands: the new one was
+    disturbed."""
 
     @property
     def done(self) -> bool:
@@ -52,15 +62,29 @@ def measure(
         now = Measured(turn.roof, progress=min(turn.progress * whole, 0.99))
         yield now
     if now.roof is not None:
-        save_roof(now.roof)
+        now = _standing(now.roof)
     if engine is not None:
         for steps in measure_steps(engine, **given):  # type: ignore[arg-type]
             share = ROOF_SHARE + (1 - ROOF_SHARE) * steps.progress
             now = replace(now, steps=steps, progress=min(share, 0.99))
             yield now
-        if now.steps is not None:
+        # Passes of a busy moment don't replace those of the calm one that stands, either.
+        if now.steps is not None and not (now.instead_of and _known(now.steps)):
             save_steps(now.steps)
     yield replace(now, progress=1.0)
+
+
+def _standing(new: Roof) -> Measured:
+    """The roof that stands from now on, on the disk. Raises Fault where the disk refuses."""
+    stands = standing_roof(new)
+    if stands is new:
+        save_roof(new)
+    return Measured(stands, progress=ROOF_SHARE, instead_of=None if stands is new else new)
+
+
+def _known(steps: Steps) -> bool:
+    found = stored_steps(steps.model)
+    return found is not None and found.dtype == steps.dtype
 
 
 @dataclass(frozen=True)

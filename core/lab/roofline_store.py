@@ -40,6 +40,14 @@ def save_roof(roof: Roof) -> Path:
     return _write("roofline", {"format": FORMAT, **asdict(roof)})
 
 
+def standing_roof(new: Roof) -> Roof:
+    """The roof that stands once ``new`` was measured: a disturbed one never replaces a calm one
+    of the same device, because it tells what was left of the machine, not what it can do."""
+    before = stored_roof()
+    known = before is not None and before.machine.device == new.machine.device
+    return before if before and known and new.disturbed and not before.disturbed else new
+
+
 def save_steps(steps: Steps) -> Path:
     """Keep the times of one model in place of older ones. Raises Fault where the disk refuses."""
     return _write(_name(steps.model), {"format": FORMAT, **asdict(steps)})

@@ -7,15 +7,18 @@ import pytest
 from core.lab.plan import Load, devices
 from core.lab.plan_advice import device_named, published
 from core.lab.plan_table import planned
-from core.lab.roofline import measure_roof
+from core.lab.roofline import RoofTurn, measure_roof
 from core.lab.roofline_ops import Case, counts_of, step_limit
 from core.lab.roofline_run import known
-from core.lab.roofline_store import stored_roof, stored_steps
+from core.lab.roofline_store import save_roof, stored_roof, stored_steps
 from core.lab.shape_presets import presets
 from tests.pages.app import healthy, open_app, query_of, words
+from tests.test_lab_roofline import disturbed
+from tests.test_lab_roofline import roof as calm_roof
 from ui.figures.limits_plan import milliseconds
 from ui.figures.words import in_bytes
 from ui.i18n import catalog
+from ui.lab import jobs
 from ui.state import store
 
 PAGE = "13_Limits"
@@ -25,6 +28,7 @@ PAGE = "13_Limits"
 def home(tmp_path, monkeypatch):
     """A machine that was never measured, and probes that take no time."""
     monkeypatch.setenv("TOKEN_BY_TOKEN_HOME", str(tmp_path))
+    jobs.clear()
     monkeypatch.setattr(
         "core.lab.roofline_run.measure_roof",
         lambda device: measure_roof(device, rows=64, columns=256, side=64, repeats=1),
@@ -115,6 +119,32 @@ def test_it_measures_this_machine_and_shows_that_from_then_on():
     again = page(limits="device=this machine,model=here")
     assert again.selectbox(key="w_limits_device").value == "this machine"
     assert again.success[0].value.startswith("It fits")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_disturbed_measurement_is_not_taken_for_a_good_one(lang, monkeypatch):
+    t, calm = catalog(lang), calm_roof()
+    busy = disturbed(calm)
+    said = t("limits.restless", times=f"{busy.unrest:.1f}")
+    save_roof(busy)
+    # Where it is all there is: above, and again in a plan for this machine.
+    assert words(page(lang)).count(said) == 1
+    at = page(lang, limits="device=this machine")
+    assert words(at).count(said) == 2
+    assert busy.machine.date in words(at)
+    # Where a calm one is there, that one stands, and the page says so.
+    save_roof(calm)
+    monkeypatch.setattr(
+        "core.lab.roofline_run.measure_roof", lambda device: iter([RoofTurn(1.0, busy)])
+    )
+    at = page(lang)
+    at = finished(healthy(at.button(key="lab_run_limits").click().run()))
+    at = healthy(at.run())
+    kept = t("limits.kept", date=calm.machine.date, times="1.8", new="1.0 GB/s", old="10.0 GB/s")
+    assert kept in words(at)
+    assert said not in words(at)
+    assert tiles(at)[t("limits.bandwidth")] == "10.0 GB/s"
+    assert stored_roof() == calm
 
 
 def test_the_planner_answers_with_the_cores_numbers():

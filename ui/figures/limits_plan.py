@@ -15,7 +15,7 @@ from core.lab.plan_table import Planned
 from core.lab.shape_presets import presets
 from core.models.catalog import title_of
 from ui.figures.charts import BLUE
-from ui.figures.words import in_bytes
+from ui.figures.words import in_bytes, in_time
 from ui.i18n import Catalog
 
 PARTS: Final = ("weights", "kv", "activations")
@@ -30,10 +30,7 @@ def device_words(name: str, t: Catalog) -> str:
 
 def milliseconds(seconds: float) -> str:
     """A time as people say it: 0.77 ms, 41.6 ms, 13.5 s."""
-    value = seconds * 1000
-    if value >= 1000:
-        return f"{value / 1000:,.1f} s"
-    return f"{value:.0f} ms" if value >= 100 else f"{value:.3g} ms"
+    return in_time(seconds * 1000)
 
 
 def share(value: float) -> str:

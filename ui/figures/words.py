@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from core.amounts import in_bytes, in_time, two_digits
+
+__all__ = ["in_bytes", "in_time", "two_digits"]
+
 
 def percent(p: float) -> str:
     """A probability for people, as the components write it: 77.3 %, 0.04 %, < 0.01 %, 0 %."""
@@ -18,22 +22,6 @@ def percent(p: float) -> str:
 def whole_percent(p: float) -> str:
     """A share that needs no digits behind the point, as ``percent`` writes it: 57 %."""
     return f"{100 * p:.0f} %"
-
-
-def two_digits(x: float) -> str:
-    """A time or a size beside others, with two digits at least: 1,527, 84, 1.3, 0.072."""
-    return f"{x:,.0f}" if x >= 10 else f"{x:.2g}"
-
-
-def in_bytes(count: float) -> str:
-    """Bytes for people, in decimal units and three digits: 538 MB, 1.07 GB, 46.1 kB, 12 B."""
-    units = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
-    for unit, width in units:
-        # 999.6 kB is written as 1 MB.
-        if count >= 0.9995 * width:
-            value = count / width
-            return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
-    return f"{count:.0f} B"
 
 
 def signed(x: float, digits: int = 3) -> str:
