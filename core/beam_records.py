@@ -120,7 +120,8 @@ class BeamStep:
     bar: float | None
     """The score to beat: the worst one held; ``None`` while there is room for more."""
     ms: float = field(default=0.0, compare=False)
-    """Measured wall time, forward passes included."""
+    """Measured time of the work, forward passes included and waits for others left out; 0 where
+    everything was remembered."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,11 @@ class BeamSearch:
     @property
     def ms(self) -> float:
         return sum(step.ms for step in self.steps)
+
+    @property
+    def timed(self) -> int:
+        """Steps of which ``ms`` tells: the results of the others were remembered."""
+        return sum(step.ms > 0 for step in self.steps)
 
     def chain(self, node: Node) -> tuple[Node, ...]:
         """The addresses from the first generated token to this one."""

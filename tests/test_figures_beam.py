@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -220,11 +221,29 @@ def test_what_it_cost_beside_greedy_and_beside_everything():
     assert every.texts == 125
     frame = cost_table(rows, vocabulary, t)
     assert list(frame["best text"]) == ["no but yes", "yes and so", "yes and so"]
+    assert frame["time"][2] == "1 ms"
     missed = true_best(made, every, vocabulary, t)
     assert missed is not None
     assert "yes and so" in missed
     assert "125" in missed
     assert true_best(alone, every, vocabulary, t) == t("beam_search.true_best_found", n="125")
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_time_of_a_search_says_how_much_of_it_was_computed(lang):
+    t, made = catalog(lang), found("wider_is_worse", 2)
+    vocabulary = ToyEngine(classic("wider_is_worse")).vocabulary
+
+    def time_of(*each: float) -> str:
+        steps = tuple(replace(s, ms=ms) for s, ms in zip(made.steps, each, strict=True))
+        rows = costs(replace(made, steps=steps), None, None, t)
+        return cost_table(rows, vocabulary, t)[t("beam_search.cost_ms")][0]
+
+    assert time_of(7000, 900, 42.7) == "7.9 s"
+    assert time_of(100, 4.4, 4.4) == "109 ms"
+    some = t("beam_search.cost_some", time="20 ms", timed=2, passes=3)
+    assert time_of(0, 12, 8) == some
+    assert time_of(0, 0, 0) == t("beam_search.cost_remembered")
 
 
 @pytest.mark.parametrize("lang", LANGS)

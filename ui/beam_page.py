@@ -247,13 +247,13 @@ def _cost(
     except Fault as fault:
         sentence = t.fault(fault)
     rows = words.costs(search, greedy, every, t)
-    # Their real minus sign makes these numbers text, which stands at the left by itself.
+    # Units and a real minus sign make these numbers text, which stands at the left by itself.
     right = st.column_config.TextColumn(alignment="right")
     st.dataframe(
         words.cost_table(rows, vocabulary, t),
         hide_index=True,
         placeholder=NO_VALUE,
-        column_config={t(f"beam_search.{key}"): right for key in ("cost_sum", "cost_score")},
+        column_config={t(f"beam_search.cost_{key}"): right for key in ("ms", "sum", "score")},
     )
     st.caption(t("beam_search.cost_note"))
     if every is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -12,11 +11,13 @@ import streamlit as st
 from jaxtyping import Float
 
 from core.decode import provider_of
-from core.decode.beam import run_of
+from core.decode.beam import Provider, run_of
 from core.decode.ends import end_ids
+from core.engine.memory import Ids
 from core.engine.protocol import Engine
 from core.engine.toy import ToyEngine
 from core.engine.toy_table import ToyTable
+from core.engine.work import working
 from core.settings import BeamSettings
 from core.trace import Capture, Forward
 from ui import state
@@ -94,25 +95,23 @@ def question(source: Source, settings: BeamSettings) -> tuple[Any, ...]:
 
 
 def reader_of(source: Source, settings: BeamSettings) -> Callable[..., tuple[Any, float]]:
-    """From prefixes to (logits, milliseconds), such that the engine's memory shortens no time."""
+    """From prefixes to (logits, milliseconds of work: 0 where everything was remembered)."""
+    provider = _provider(source, settings)
+
+    def read(prefixes: tuple[Ids, ...]) -> tuple[Any, float]:
+        with working() as work:
+            rows = provider(prefixes)
+        return rows, work.ms if work.passes else 0.0
+
+    return read
+
+
+def _provider(source: Source, settings: BeamSettings) -> Provider:
     if settings.width == 1 and source.table is None:
-
-        def alone(prefixes: tuple[tuple[int, ...], ...]) -> tuple[Any, float]:
-            # A forward knows how long it took, also when it is remembered.
-            forwards = [_forward(source, prefix) for prefix in prefixes]
-            return [f.logits for f in forwards], sum(f.ms for f in forwards)
-
-        return alone
+        return lambda prefixes: [logits_after(source, prefix) for prefix in prefixes]
     # The name holds the limit too: with it, a shorter search leaves a longer one no answers.
     name = (run_of(source.prompt, settings, end_ids(settings, source.engine)), settings.max_new)
-    provider = provider_of(source.engine, source.prompt, name)
-
-    def batch(prefixes: tuple[tuple[int, ...], ...]) -> tuple[Any, float]:
-        began = time.perf_counter()
-        rows = provider(prefixes)
-        return rows, (time.perf_counter() - began) * 1000
-
-    return batch
+    return provider_of(source.engine, source.prompt, name)
 
 
 def logits_after(source: Source, generated: tuple[int, ...]) -> Float[np.ndarray, " vocabulary"]:

@@ -6,7 +6,6 @@ it decides how: one by one, as one batch, or together with other searches.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -32,6 +31,7 @@ from core.decode.ends import end_ids as ends_of
 from core.decode.generate import Stopped
 from core.engine.cost import check_prompt
 from core.engine.protocol import Engine
+from core.engine.work import working
 from core.settings import BeamSettings
 
 Provider = Callable[[tuple[Ids, ...]], Sequence[ArrayLike]]
@@ -140,9 +140,9 @@ def search(
     run = BeamRun(settings, end_ids, prompt=prompt, context=context)
     try:
         while run.wanted:
-            began = time.perf_counter()
-            rows = provider(run.wanted)
-            step = run.advance(rows, (time.perf_counter() - began) * 1000)
+            with working() as work:
+                rows = provider(run.wanted)
+            step = run.advance(rows, work.ms)
             if on_step is not None:
                 on_step(step)
     except Stopped:

@@ -28,6 +28,7 @@ from core.decode.generate import Stopped
 from core.decode.lanes import AnyLane, Ids, Track
 from core.decode.parting import parted
 from core.engine.protocol import Engine
+from core.engine.work import working
 from core.faults import Fault
 from core.settings import MAX_SEED, BeamSettings, Settings
 
@@ -168,9 +169,9 @@ class Lockstep:
     def _turn(self, model: str, lanes: Sequence[tuple[Track, AnyLane]], wave: int) -> None:
         prompt = lanes[0][0].prompt
         wanted = dict.fromkeys(ids for _, lane in lanes for ids in lane.wanted)
-        began = time.perf_counter()
-        rows = self._read(model, prompt, list(wanted), wave)
-        each = (time.perf_counter() - began) * 1000 / sum(len(lane.wanted) for _, lane in lanes)
+        with working() as work:
+            rows = self._read(model, prompt, list(wanted), wave)
+        each = work.ms / sum(len(lane.wanted) for _, lane in lanes)
         starts = [(track, lane.wanted[0]) for track, lane in lanes if lane.leads]
         for track, lane in lanes:
             if track.fault is None:  # of another of its texts

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -25,6 +24,7 @@ from core.engine.cost import kv_bytes_per_token
 from core.engine.history import Batch, Histories
 from core.engine.memory import ByteLRU, Ids
 from core.engine.stack import Stack, can_stack, fan, gather
+from core.engine.work import ModelLock, passed
 from core.model_info import ModelInfo
 
 Logits = Float[np.ndarray, "row vocabulary"]
@@ -49,7 +49,7 @@ class Batches:
         self,
         model: Any,
         info: ModelInfo,
-        lock: threading.Lock,
+        lock: ModelLock,
         *,
         single: Single,
         cache_of: CacheOf,
@@ -212,6 +212,7 @@ class Batches:
         return -(-rows // -(-rows // most))
 
     def _logits(self, cache: DynamicCache, new: Sequence[Ids], places: dict[str, Tensor]) -> Tensor:
+        passed()
         if not self._takes_places:
             places.pop("position_ids", None)
         ids = torch.tensor([list(row) for row in new], device=self._model.device)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,6 +20,7 @@ from core.engine.inside import listening, skipping
 from core.engine.memory import ByteLRU, Ids, PrefixCache
 from core.engine.probes import Probes
 from core.engine.traced import Recorder, instrument, parts_of, recording, without_heads
+from core.engine.work import ModelLock, passed
 from core.faults import Fault
 from core.limits import megabytes
 from core.model_info import ModelInfo
@@ -61,7 +61,7 @@ class LocalEngine(Probes):
             raise Fault("layers_not_readable", architecture=self._info.architecture)
         self._parts = parts
         instrument(self._model, parts)
-        self._lock = threading.Lock()
+        self._lock = ModelLock()
         share = memo // 8
         self._memo: ByteLRU[tuple[tuple[int, Edit], Ids, Capture], Forward] = ByteLRU(memo - share)
         self._prefixes = PrefixCache(kv // 2)
@@ -241,6 +241,7 @@ class LocalEngine(Probes):
         return known, cache
 
     def _run(self, new: Ids, cache: DynamicCache, edit: Edit) -> Tensor:
+        passed()
         ids = torch.tensor([new], device=self._model.device)
         places = {}
         if edit.positions == "none":

@@ -7,7 +7,6 @@ model's lock; the answers are NumPy arrays, as everywhere.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -21,6 +20,7 @@ from core.edits.pack import Packed
 from core.engine.arrays import numpy_of
 from core.engine.inside import inside
 from core.engine.traced import Parts
+from core.engine.work import ModelLock
 from core.faults import Fault
 from core.model_info import ModelInfo, Part, Rope
 
@@ -35,7 +35,7 @@ class Probes:
     _model: Any
     _info: ModelInfo
     _parts: Parts
-    _lock: threading.Lock
+    _lock: ModelLock
 
     def unembed(
         self, hidden: Float[np.ndarray, "row width"]

@@ -23,6 +23,7 @@ from core.engine.toy_table import (
     toy_from_numbers,
 )
 from core.engine.toy_words import ToyVocabulary
+from core.engine.work import passed
 from core.faults import Fault
 from core.model_info import ModelInfo
 from core.tokens import Vocabulary
@@ -118,6 +119,7 @@ class ToyEngine(Opaque):
         )
 
     def _logits(self, path: tuple[int, ...], prompt: int) -> Float[np.ndarray, " vocabulary"]:
+        passed()
         if not path:
             raise Fault("empty_prompt")
         if not 1 <= prompt <= len(path):

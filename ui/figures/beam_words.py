@@ -14,7 +14,7 @@ from core.decode import Exhaustive
 from core.decode.beam_replay import Verdict
 from core.tokens import Vocabulary
 from ui.figures.beam import shown_fate
-from ui.figures.words import signed
+from ui.figures.words import in_time, signed
 from ui.i18n import Catalog, plain
 
 CLOSE = 1e-9
@@ -32,6 +32,8 @@ class Cost:
     """Batches that read them, one a step."""
     tokens: int
     ms: float
+    timed: int
+    """Passes of which ``ms`` tells: the results of the others were remembered."""
     best: Hypothesis | None
 
 
@@ -51,6 +53,7 @@ def costs(
             len(found.steps),
             found.tokens_evaluated,
             found.ms,
+            found.timed,
             best,
         )
 
@@ -62,7 +65,7 @@ def costs(
         tokens = len(search.prompt) + all_.forwards - 1
         best = all_.hypotheses[0] if all_.hypotheses else None
         name = t("beam_search.cost_exhaustive")
-        rows.append(Cost(name, all_.forwards, all_.passes, tokens, ms, best))
+        rows.append(Cost(name, all_.forwards, all_.passes, tokens, ms, all_.passes, best))
     return rows
 
 
@@ -79,7 +82,7 @@ def cost_table(rows: Sequence[Cost], vocabulary: Vocabulary, t: Catalog) -> pd.D
             column("cost_forwards"): [row.forwards for row in rows],
             column("cost_passes"): [row.passes for row in rows],
             column("cost_tokens"): [row.tokens for row in rows],
-            column("cost_ms"): [round(row.ms, 1) for row in rows],
+            column("cost_ms"): [_time(row, t) for row in rows],
             column("cost_best"): [
                 vocabulary.text(h.tokens, skip_special=True) if h else "" for h in best
             ],
@@ -87,6 +90,16 @@ def cost_table(rows: Sequence[Cost], vocabulary: Vocabulary, t: Catalog) -> pd.D
             column("cost_score"): [signed(h.score, 4) if h else "" for h in best],
         }
     )
+
+
+def _time(row: Cost, t: Catalog) -> str:
+    """How long the work took, and how much of it there was: memory takes no time."""
+    if not row.timed:
+        return t("beam_search.cost_remembered")
+    if row.timed == row.passes:
+        return in_time(row.ms)
+    key = "beam_search.cost_some"
+    return t(key, time=in_time(row.ms), timed=row.timed, passes=row.passes)
 
 
 def true_best(
