@@ -27,7 +27,7 @@ from core.models.load import load
 from core.models.tiny import tiny, tiny_of
 
 TEXT = "the thing is in there"
-ORDER = ("original", "copy", "steps", "after", "frozen")
+ORDER = ("original", "copy", "look", "kept", "steps", "after", "frozen")
 
 
 def last_of(turns):

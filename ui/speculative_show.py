@@ -63,9 +63,15 @@ def _headline(t: Catalog, found: Speculation) -> None:
             help=t("training.metric_expected_help"),
         )
     if found.speed is not None:
+        times = f"{found.speed:.2f}"
+        way = "faster" if found.speed >= 1 else "slower"
         four.metric(
             t("training.metric_speed"),
-            f"× {found.speed:.2f}",
+            f"× {times}",
+            t(f"training.metric_{way}", times=times),
+            # No rise and no fall since before: the words alone.
+            delta_color="off",
+            delta_arrow="off",
             help=t("training.metric_speed_help"),
         )
 
@@ -89,7 +95,7 @@ def _times(t: Catalog, found: Speculation) -> None:
         times = {
             "drafted": two_digits(found.ms_a_token),
             "alone": two_digits(found.plain_ms_a_token),
-            "times": f"{speed if speed > 1 else 1 / speed:.2f}",
+            "times": f"{speed:.2f}",
         }
         st.markdown(t(f"training.{verdict}", **times))
     figure = figures.time_chart(found, t)

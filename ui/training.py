@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Final
 
 import streamlit as st
 
@@ -23,6 +24,9 @@ from ui.marks import mark
 from ui.speculative import speculative_part
 from ui.training_options import RATES, STEP_COUNTS, buttons, field, here, slider
 from ui.training_show import show_training
+
+STEPS: Final = "training_steps"
+"""The experiment of the first part."""
 
 
 def draw(t: Catalog, context: Context | None) -> None:
@@ -53,7 +57,7 @@ def training_part(t: Catalog, context: Context | None, engine: Engine | None) ->
 
     experiment(
         t,
-        "training_steps",
+        STEPS,
         (state.number(engine), ask),
         turns,
         lambda found: _measured(t, found, words),
@@ -115,13 +119,27 @@ def _cost(t: Catalog, engine: Engine, ask: Ask) -> str:
 
 
 def _measured(t: Catalog, found: Training, words: Words) -> None:
-    if found.kept is None:
-        st.caption(t(f"training.phase_{found.phase}"))
-        return
-    if not found.done:
-        st.caption(t(f"training.phase_{found.phase}"))
-    mark(t, "measured", on=found.machine)
-    show_training(t, found, words)
+    stopped = _stopped(found)
+    if not (found.done or stopped):
+        st.caption(doing(t, found))
+    if found.prompt is not None:
+        mark(t, "measured", on=found.machine)
+        show_training(t, found, words)
+    elif stopped:
+        st.caption(t("training.stopped_early"))
+        recorded(t)
+
+
+def _stopped(found: Training) -> bool:
+    """Whether this is what was left when the reader pressed Stop: nothing more comes of it."""
+    left = st.session_state.get(f"lab_stopped_{STEPS}")
+    return left is not None and left[1] is found
+
+
+def doing(t: Catalog, found: Training) -> str:
+    """What is being done now, and at which step it is."""
+    step = min(len(found.steps) + 1, found.ask.steps)
+    return t(f"training.phase_{found.phase}", step=step, steps=found.ask.steps)
 
 
 def recorded(t: Catalog) -> None:

@@ -16,9 +16,10 @@ from core.tokens import Vocabulary
 
 Optimizer = Literal["adamw", "sgd"]
 OPTIMIZERS: Final[tuple[Optimizer, ...]] = get_args(Optimizer)
-Phase = Literal["waiting", "original", "copy", "kept", "steps", "after", "frozen"]
-"""Waiting for another training; reading with the original; copying it; looking at what a step
-keeps; training; reading with the copy; freezing it, dropping it and checking the original."""
+Phase = Literal["waiting", "original", "copy", "look", "kept", "steps", "after", "frozen"]
+"""Waiting for another training; reading with the original; copying it; asking the copy before it
+is trained; looking at what a step keeps; training; reading with the copy; freezing it, dropping
+it and checking the original."""
 Kind = Literal["embedding", "attention", "feed_forward", "norm", "head", "other"]
 
 SENTENCE: Final = "The capital of France is Lyon."

@@ -43,7 +43,9 @@ PATIENCE: Final = 0.2
 """Seconds for which a turn waits for another training to end."""
 _ONE: Final = threading.BoundedSemaphore(1)
 """A training takes several times the model's bytes, so one goes on at a time."""
-_SHARES: Final = {"original": 0.0, "copy": 0.12, "kept": 0.2, "steps": 0.25, "after": 0.85}
+_SHARES: Final = {
+    "original": 0.0, "copy": 0.12, "look": 0.16, "kept": 0.2, "steps": 0.25, "after": 0.85,
+}  # fmt: skip
 """How far the work is when a phase begins."""
 
 
@@ -133,12 +135,13 @@ def _served(work: _Work) -> Tensor:
 
 def _copied(work: _Work, record: Training) -> Generator[Training, None, Training]:
     """The copy, its predictions, and what one step keeps."""
-    yield _at(record, 0, 0.2)
+    yield _at(record, 0, 0.16)
     ask, ends = work.ask, work.engine.info.end_ids
     # Steps of 1e-5 would be lost between the numbers of 16 bits.
     work.twin = private(work.engine).float()
     work.twin.requires_grad_(True)
-    yield _at(record, 0.5, 0.2)
+    record = replace(record, phase="look")
+    yield _at(record, 0, 0.2)
     (first, *before), (second, *more) = (
         look(work.twin, prompt, ends) for prompt in (ask.prompt, ask.other)
     )
@@ -146,8 +149,8 @@ def _copied(work: _Work, record: Training) -> Generator[Training, None, Training
     record = replace(
         record, prompt=Prediction(ask.prompt, first), other=Prediction(ask.other, second)
     )
-    yield _at(record, 1, 0.2)
     record = replace(record, phase="kept")
+    yield _at(record, 0, 0.25)
     found_kept = kept(work.twin, work.ids, work.engine.info.layers)
     work.optimizer = optimizer_of(work.twin, ask.optimizer, ask.rate)
     return replace(record, kept=found_kept)

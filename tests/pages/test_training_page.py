@@ -2,15 +2,20 @@
 
 import pytest
 
+from core.lab.training_records import Training, ask_of
+from core.lab.training_run import trained
 from core.lab.training_stored import stored
 from tests.pages.app import chart, healthy, metrics, open_app, query_of, ran, words
+from ui import state
 from ui.figures.words import two_digits
 from ui.i18n import catalog, plain
 from ui.lab import jobs
 from ui.state import store
+from ui.training import doing
 
 PAGE = "14_Training"
 QUICK = "text=the thing is,other=a thing,steps=5,rate=0.001,draft=#bits:4:group:32,new=16"
+STOPPED = "text=the thing is,other=a thing,steps=10,rate=0.001"
 EXPERIMENTS = ("training_steps", "training_draft")
 
 
@@ -63,9 +68,12 @@ def test_something_true_is_there_at_once(lang):
     slower = {
         "drafted": two_digits(known.speculation.ms_a_token),
         "alone": two_digits(known.speculation.plain_ms_a_token),
-        "times": f"{1 / known.speculation.speed:.2f}",
+        "times": f"{known.speculation.speed:.2f}",
     }
+    assert known.speculation.speed < 1
     assert t("training.speed_slower", **slower) in said
+    (speed,) = (m for m in at.metric if m.label == t("training.metric_speed"))
+    assert speed.delta == t("training.metric_slower", times=slower["times"])
     # What it would take here is said before anything is done.
     assert t("training.steps_cost", bytes="905 kB", steps=20, tokens=23) in said
     assert not at.error
@@ -206,3 +214,50 @@ def test_sampling_takes_the_settings_of_the_sidebar():
     for each in found.rounds:
         assert all(0 < token.q <= 1 for token in each.drafted)
     assert catalog("en")("training.same_law") in words(at)
+
+
+@pytest.fixture(scope="module")
+def turns(tiny) -> list[Training]:
+    """Every record of a training of three steps, in their order."""
+    ask = ask_of(tiny.vocabulary, "the thing is", "the thing", "a thing", 3, 0.001)
+    return list(trained(tiny, ask))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_sentence_of_the_progress_moves_on_with_the_work(lang, turns):
+    t = catalog(lang)
+    said = list(dict.fromkeys(doing(t, found) for found in turns))
+    steps = [t("training.phase_steps", step=n, steps=3) for n in (1, 2, 3)]
+    before = [t(f"training.phase_{name}") for name in ("original", "copy", "look", "kept")]
+    after = [t(f"training.phase_{name}") for name in ("after", "frozen")]
+    assert said == [*before, *steps, *after]
+
+
+def stopped_at(found: Training, lang: str):
+    """The page after "Stop" was pressed when the work had come so far."""
+    at = open_app(PAGE, model="tiny", lang=lang, prompt="the thing", training=STOPPED)
+    engine = store().engine("tiny")
+    ask = ask_of(engine.vocabulary, "the thing is", "the thing", "a thing", 10, 0.001)
+    key = ("training_steps", (state.number(engine), ask))
+    at.session_state["lab_stopped_training_steps"] = (key, found)
+    return healthy(at.run())
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_after_stop_what_there_is_is_drawn_and_nothing_goes_on(lang, turns):
+    t = catalog(lang)
+    early = next(found for found in turns if found.phase == "copy")
+    said = words(stopped_at(early, lang))
+    assert t("training.stopped_early") in said
+    assert t("training.phase_copy") not in said
+    assert t("training.phase_look") not in said
+    looked = next(found for found in turns if found.phase == "kept")
+    at = stopped_at(looked, lang)
+    assert chart(at, "training_prompt_chart")["data"]
+    assert t("lab.stopped") in words(at)
+    assert t("training.phase_kept") not in words(at)
+    trained_two = next(found for found in turns if len(found.steps) == 2)
+    at = stopped_at(trained_two, lang)
+    first, last = trained_two.losses[0], trained_two.losses[-1]
+    assert metrics(at)[t("training.metric_loss")] == f"{first:.2f} → {last:.2f}"
+    assert t("training.phase_steps", step=3, steps=3) not in words(at)
