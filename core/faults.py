@@ -24,7 +24,10 @@ def _sentences() -> dict[str, str]:
 
 
 def _short(value: object) -> object:
-    """The value itself, or the beginning of its text where that is endless."""
+    """The value itself, or the beginning of its text where that is endless; a whole number
+    without the ``.0`` that nobody typed."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return int(value)
     try:
         text = value if isinstance(value, str) else repr(value)
     except (ValueError, RecursionError):  # an integer, or a list, that Python refuses to print

@@ -259,7 +259,7 @@ def test_a_run_is_driven_from_outside():
         ({"width": 0}, "beams is 0, but it must be from 1 to 256"),
         ({"width": MAX_BEAMS + 1}, "beams is 257, but"),
         ({"width": 2.5}, "beams must be a whole number"),
-        ({"length_penalty": math.nan}, "length-penalty is nan, but it must be from -10.0 to 10.0"),
+        ({"length_penalty": math.nan}, "length-penalty is nan, but it must be from -10 to 10"),
         ({"length_penalty": "long"}, "length-penalty must be a number"),
         ({"stop": "soon"}, "The stopping rule 'soon' is not known; choose one of: full, best"),
         ({"width": 2, "nbest": 3}, "nbest is 3, but it must be from 1 to 2"),

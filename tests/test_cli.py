@@ -242,7 +242,7 @@ def test_models_for_people(cli):
     header, *rows = out.splitlines()
     assert header.split()[:3] == ["name", "state", "parameters"]
     row = next(row for row in rows if row.startswith("smollm2-135m"))
-    assert row.endswith("134,515,008     541.6 MB     538.1 MB  Apache-2.0")
+    assert row.endswith("134,515,008       542 MB       538 MB  Apache-2.0")
 
 
 def test_a_model_made_in_memory_needs_no_fetching(cli):
@@ -264,10 +264,10 @@ BAD = [
     ("run x --temperature warm", "temperature must be a number, but it is 'warm'"),
     ("run x --temperature nan", "temperature is nan, but it must be from 0 to 100"),
     ("run x --temperature inf", "temperature is inf, but"),
-    ("run x --temperature -1", "temperature is -1.0, but"),
+    ("run x --temperature -1", "temperature is -1, but"),
     ("run x --top-k 0", "top-k is 0, but it must be from 1"),
     ("run x --top-k 1.5", "top-k must be a whole number, but it is '1.5'"),
-    ("run x --top-p 0", "top-p is 0.0, but it must be above 0 and at most 1"),
+    ("run x --top-p 0", "top-p is 0, but it must be above 0 and at most 1"),
     ("run x --top-p 1.1", "top-p is 1.1, but it must be above 0 and at most 1"),
     ("run x --min-p -0.1", "min-p is -0.1, but it must be from 0 to 1"),
     ("run x --seed -1", "seed is -1, but"),
@@ -375,7 +375,7 @@ def test_the_program_exits_2_without_a_traceback():
     done = program("choose", "--probs", "[2]")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode() == (
-        "The probabilities add up to 2.0, but they must add up to 1; change them.\n"
+        "The probabilities add up to 2, but they must add up to 1; change them.\n"
     )
 
 

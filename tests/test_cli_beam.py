@@ -190,7 +190,7 @@ def test_diverse_beams(as_json):
         ("--beam-kind sampled --diversity 1", "--diversity belongs to diverse beams"),
         ("--beam-kind diverse --beams 5", "5 beams cannot be dealt out evenly to 2 groups"),
         ("--beam-kind diverse --temperature 2", "Beam search compares the model's own"),
-        ("--beam-kind sampled --temperature 0", "temperature is 0.0, but it must be above 0"),
+        ("--beam-kind sampled --temperature 0", "temperature is 0, but it must be above 0"),
         ("--beam-kind sampled --top-k 3", "Beam search compares the model's own"),
     ],
 )

@@ -254,7 +254,7 @@ BAD = [
     ("--dice loaded", "The dice 'loaded' are not known; choose one of: same, own."),
     ("--sweep heat:0:1:3", "'heat' cannot be swept"),
     ("--sweep temperature", None),
-    ("--sweep top_p:0:1:3", "top-p is 0.0, but it must be above 0"),
+    ("--sweep top_p:0:1:3", "top-p is 0, but it must be above 0"),
     ("--sweep top_k:1:2:2 --column greedy --column beam", "A sweep starts from one strategy"),
     (" ".join(["--column greedy"] * 13), "13 strategies are too many to compare at once"),
     ("--top-k 3", "Unrecognized arguments: --top-k 3; see python -m core --help."),

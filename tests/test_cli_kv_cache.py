@@ -55,6 +55,8 @@ def test_lines_for_people(cli):
         "layer 0, KV head 0",
         "second prompt:",
         "Llama 2 7B",
+        # Bytes as the page has them.
+        "4.29 GB",
     ):
         assert said in out
 

@@ -161,6 +161,22 @@ def test_the_command_says_that_it_kept_the_earlier_roof(cli, as_json, home, monk
     assert as_json(*asked)["roof"]["bandwidth_gb_s"] == 10
 
 
+def test_a_model_by_its_numbers_names_what_is_missing(cli):
+    code, _, err = cli("lab", "plan", "--layers", "1", "--heads", "2")
+    assert code == 2
+    assert err.strip() == (
+        "A model given by its numbers needs width, feed-forward, vocabulary as well; give "
+        "--width N --feed-forward N --vocabulary N too."
+    )
+
+
+def test_an_empty_file_name_is_no_folder(cli):
+    code, _, err = cli("lab", "plan", "--device", "h100", "--json", "")
+    assert code == 2
+    assert "its name is empty" in err
+    assert "sidebar" not in cli("lab", "roofline", "--model", "toy")[2]
+
+
 def test_columns_never_run_together(cli):
     """A model of 34 thousand billion parameters: every cell still has a space before it."""
     _, out, _ = cli(

@@ -58,7 +58,7 @@ def test_a_table_for_people(cli):
         (("pipeline", "--ranks", "3"), "from 2 to 2"),
         (("pipeline", "--micro-batches", "3"), "3 micro-batches do not divide"),
         (("pipeline", "--by", "luck"), "'luck' is no way"),
-        (("offload", "--share", "2"), "share"),
+        (("offload", "--share", "2"), "share is 2,"),
         (("replicas", "--dtype", "int8"), "int8"),
     ],
 )

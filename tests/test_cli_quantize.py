@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.amounts import in_bytes
 from core.lab import quantize_recorded
 
 TINY = ("lab", "quantize", "--model", "tiny")
@@ -44,10 +45,18 @@ def test_an_edit_comes_first(as_json):
     assert found["origin"]["weights"] < 36_384
 
 
-def test_lines_for_people(cli):
+def test_lines_for_people(cli, as_json):
     code, out, err = cli(*TINY, "--bits", "2", "hi")
     assert (code, err) == (0, "")
     assert "bits:2:channel (rounded)" in out
+    # 18,432 weights of two bits with 16 bits a row; the other half of the model in 16 bits.
+    codes = in_bytes(as_json(*TINY, "--bits", "2", "hi")["setting"]["quality"]["bytes"])
+    assert (
+        f"in memory: 146 kB, unchanged, because rounded weights are computed with as before · size "
+        f"of such codes: {codes} (computed: what is not rounded, such as embeddings, is counted in "
+        "16 bits)"
+    ) in out.splitlines()
+    assert "in memory: 146 kB → " in cli(*TINY, "--storage", "int8", "hi")[1]
     assert "before:" in out
     code, out, _ = cli(*TINY, "--sweep", "--speed", "--repeats", "1")
     assert code == 0

@@ -128,10 +128,10 @@ def test_choose_for_people_shows_them_in_the_same_table(cli):
 
 
 BAD = [
-    ("run x --typical-p 0", "typical-p is 0.0, but it must be above 0 and at most 1"),
+    ("run x --typical-p 0", "typical-p is 0, but it must be above 0 and at most 1"),
     ("run x --typical-p much", "typical-p must be a number, but it is 'much'"),
-    ("run x --repetition-penalty 0", "repetition-penalty is 0.0, but it must be from 0.01 to 10"),
-    ("run x --presence-penalty 11", "presence-penalty is 11.0, but"),
+    ("run x --repetition-penalty 0", "repetition-penalty is 0, but it must be from 0.01 to 10"),
+    ("run x --presence-penalty 11", "presence-penalty is 11, but"),
     ("run x --frequency-penalty nan", "frequency-penalty is nan, but"),
     ("run x --no-repeat-ngram 0", "no-repeat-ngram is 0, but it must be from 1 to 100"),
     ("run x --no-repeat-ngram 1.5", "no-repeat-ngram must be a whole number"),

@@ -6,6 +6,7 @@ import pytest
 
 from core.cli.main import main
 from core.decode.generate import generate
+from core.faults import Fault
 from core.settings import Settings
 
 TRAIN = ["lab", "training", "the thing is", "--model", "tiny", "--steps", "2", "--rate", "1e-3"]
@@ -89,3 +90,9 @@ def test_what_cannot_be_done_is_one_sentence(capsys, words, said):
     error = capsys.readouterr().err
     assert said in error
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("name", ["--prompt", "--other"])
+def test_an_empty_prompt_is_refused_and_never_replaced(capsys, name):
+    assert main([*TRAIN, name, ""]) == 2
+    assert str(Fault("empty_prompt")) in capsys.readouterr().err

@@ -80,7 +80,7 @@ BAD = [
     ("heat:0:2:9", "'heat' cannot be swept; choose one of: temperature, top_k"),
     ("temperature:0:2:26", "A sweep has from 2 to 25 values, but this one asks for 26."),
     ("temperature:0:2:1", "A sweep has from 2 to 25 values"),
-    ("temperature:2:0:5", "A sweep goes from the lower value to the higher one, but 2.0 is not"),
+    ("temperature:2:0:5", "A sweep goes from the lower value to the higher one, but 2 is not"),
     ("temperature:1:1:5", "A sweep goes from the lower value"),
     ("temperature:0:inf:5", "A sweep goes from the lower value"),
     ("temperature:nan:1:5", "A sweep goes from the lower value"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from core.amounts import in_bytes
+
 
 def lines(record: dict[str, Any]) -> Iterator[str]:
     yield from _steps(record)
@@ -61,7 +63,7 @@ def _others(found: list[dict[str, Any]]) -> Iterator[str]:
     for other in found:
         yield (
             f"  {other['title']:<18}{other['token_bytes']:>10,} bytes a token"
-            f"{other['cache_bytes'] / 1e6:>10.1f} MB"
+            f"{in_bytes(other['cache_bytes']):>11}"
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from core.amounts import in_bytes
 from core.cli import lab_common as common
 from core.cli.lab_tensor_parallel import add_record, keep
 from core.cli.numbers import number
@@ -61,12 +62,12 @@ def record(run: OffloadRun) -> dict[str, Any]:
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield (
-        f"{found['model']}: {found['in_memory_bytes'] / 1e6:,.1f} of "
-        f"{found['weights_bytes'] / 1e6:,.1f} MB in memory"
+        f"{found['model']}: {in_bytes(found['in_memory_bytes'])} of "
+        f"{in_bytes(found['weights_bytes'])} in memory"
     )
     for place in found["places"]:
         yield (
-            f"{place['where']:<6}{place['bytes'] / 1e6:>9,.1f} MB  {place['first']} … "
+            f"{place['where']:<6}{in_bytes(place['bytes']):>9}  {place['first']} … "
             f"{place['last']} (modules: {place['modules']})"
         )
     yield (

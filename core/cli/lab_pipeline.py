@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from core.amounts import in_bytes
 from core.cli import lab_common as common
 from core.cli.lab_tensor_parallel import add_record, keep, whole_of
 from core.engine.protocol import Engine
@@ -102,7 +103,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     for place, stage in enumerate(found["stages"]):
         first, end = stage["layers"]
         yield (
-            f"stage {place}: layers {first}–{end - 1}, {stage['weights_bytes'] / 1e6:,.1f} MB, "
+            f"stage {place}: layers {first}–{end - 1}, {in_bytes(stage['weights_bytes'])}, "
             f"{stage['multiplications_a_token'] / 1e6:,.1f} M multiplications a token"
         )
     batch = found["batch"]

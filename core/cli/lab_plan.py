@@ -109,9 +109,10 @@ def _shape(typed: argparse.Namespace) -> ModelShape:
             if not fetched(entry):
                 fetch_config(entry)
         return named_shape(name)
-    for name in NEEDED:
-        if name not in given:
-            raise Fault("setting_not_whole", name=name, value="")
+    missing = [name.replace("_", "-") for name in NEEDED if name not in given]
+    if missing:
+        options = " ".join(f"--{name} N" for name in missing)
+        raise Fault("setting_missing", missing=", ".join(missing), options=options)
     numbers: dict[str, Any] = {name: _number(name, text) for name, text in given.items()}
     heads = numbers["heads"]
     return ModelShape(

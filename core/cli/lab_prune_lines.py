@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from core.amounts import in_bytes
+
 
 def lines(record: dict[str, Any]) -> Iterator[str]:
     """The record of the command, as lines."""
@@ -37,7 +39,7 @@ def _judged(found: dict[str, Any] | None) -> str:
 
 def _size(found: dict[str, Any]) -> str:
     return (
-        f"{found['nbytes'] / 1e6:,.1f} MB · {found['parameters']:,} parameters · "
+        f"{in_bytes(found['nbytes'])} · {found['parameters']:,} parameters · "
         f"{found['zeros'] / max(found['weights'], 1):.2%} of the layers' weights are 0"
     )
 
@@ -94,7 +96,7 @@ def _removals(found: dict[str, Any]) -> Iterator[str]:
     yield f"original: {_size(found['original'])} · perplexity {found['perplexity']:,.4g}"
     for row in found["rows"]:
         yield f"{row['edit']}: {_judged(row['judged'])}"
-        yield f"    {row['size']['nbytes'] / 1e6:,.1f} MB · {_times(row['times'])}"
+        yield f"    {in_bytes(row['size']['nbytes'])} · {_times(row['times'])}"
     yield _on(found)
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
+
+from core.amounts import in_bytes
+
+CODES: Final = "computed: what is not rounded, such as embeddings, is counted in 16 bits"
+"""How the bytes of codes are counted that nobody holds."""
 
 
 def lines(record: dict[str, Any]) -> Iterator[str]:
@@ -40,31 +45,41 @@ def _setting_lines(found: dict[str, Any]) -> Iterator[str]:
             f"{found['perplexity_before']:.4g} → {quality['perplexity']:.4g} "
             f"({quality['positions']} positions)"
         )
-        sizes = (found["bytes_before"] / 1e6, quality["bytes"] / 1e6)
-        yield f"{sizes[0]:.4g} MB → {sizes[1]:.4g} MB"
+        yield _sizes(found["bytes_before"], quality["bytes"], stored=found["really_stored"])
     for one in found["next_tokens"]:
         yield f"  {one['token']:<16} {one['before']:8.2%} → {one['after']:8.2%}"
     yield f"before: {found['text_before']!r}"
     yield f"after:  {found['text_after']!r}"
 
 
+def _sizes(before: int, after: int, *, stored: bool) -> str:
+    """Bytes that are really held, or those that such codes would take: never one as the other."""
+    if stored:
+        return f"in memory: {in_bytes(before)} → {in_bytes(after)}"
+    return (
+        f"in memory: {in_bytes(before)}, unchanged, because rounded weights are computed with as "
+        f"before · size of such codes: {in_bytes(after)} ({CODES})"
+    )
+
+
 def _sweep_lines(found: dict[str, Any]) -> Iterator[str]:
-    yield f"{'edit':<28} {'KL':>9} {'same':>7} {'perplexity':>11} {'MB':>8}"
+    yield f"{'edit':<28} {'KL':>9} {'same':>7} {'perplexity':>11} {'size of codes':>14}"
     yield f"{'(as loaded)':<28} {0:>9} {1:>7.0%} {found['perplexity_before']:>11.4g}"
     for one in found["points"]:
         yield (
             f"{one['edit']:<28} {one['kl']:>9.4g} {one['top1']:>7.1%} "
-            f"{one['perplexity']:>11.4g} {one['bytes'] / 1e6:>8.4g}"
+            f"{one['perplexity']:>11.4g} {in_bytes(one['bytes']):>14}"
         )
+    yield f"in memory, as loaded: {in_bytes(found['bytes_before'])}; size of codes {CODES}"
 
 
 def _speed_lines(found: dict[str, Any]) -> Iterator[str]:
     times = f"{'step':>9} {'ratio':>6} {'prefill':>9} {'ratio':>6}"
-    yield f"{'stored as':<16} {'MB':>8} {times} {'KL':>8}"
+    yield f"{'stored as':<16} {'in memory':>9} {times} {'KL':>8}"
     for one in found["rows"]:
         ratios = (one["step_ratio"] or 0.0, one["prefill_ratio"] or 0.0)
         yield (
-            f"{one['edit'] or '(as loaded)':<16} {one['bytes'] / 1e6:>8.4g} "
+            f"{one['edit'] or '(as loaded)':<16} {in_bytes(one['bytes']):>9} "
             f"{one['step_ms']['median']:>6.1f} ms {ratios[0]:>6.2f} "
             f"{one['prefill_ms']['median']:>6.0f} ms {ratios[1]:>6.2f} {one['kl'] or 0:>8.2g}"
         )

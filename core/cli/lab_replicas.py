@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Final
 
+from core.amounts import in_bytes
 from core.cli import lab_common as common
 from core.cli.lab_tensor_parallel import add_record, keep
 from core.faults import Fault
@@ -62,8 +63,8 @@ def record(run: ReplicaRun) -> dict[str, Any]:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
-    size = found["weights_bytes_a_copy"] / 1e6
-    yield f"{found['model']} ({found['dtype']}), {size:,.1f} MB a copy"
+    size = in_bytes(found["weights_bytes_a_copy"])
+    yield f"{found['model']} ({found['dtype']}), {size} a copy"
     yield f"{'copies':<8}{'texts on each':>14}{'a token takes':>15}{'tokens/s':>10}"
     for one in found["servings"]:
         yield (

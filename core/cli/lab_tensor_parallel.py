@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.amounts import in_bytes
 from core.cli import lab_common as common
 from core.cli.numbers import whole
 from core.engine.protocol import Engine
@@ -194,11 +195,11 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     for hand, rank in zip(plan["hands"], found["ranks"], strict=True):
         yield (
             f"{rank['rank']:<8}{_span(hand['heads']):>9}{_span(hand['kv_heads']):>10}"
-            f"{_span(hand['neurons']):>12}{rank['weights_bytes'] / 1e6:>8,.1f} MB"
+            f"{_span(hand['neurons']):>12}{in_bytes(rank['weights_bytes']):>11}"
             f"{rank['step_ms']['median']:>7.1f} ms{rank['waiting_ms']['median']:>7.1f} ms"
         )
     yield (
-        f"{'single':<8}{'':>31}{single['weights_bytes'] / 1e6:>8,.1f} MB"
+        f"{'single':<8}{'':>31}{in_bytes(single['weights_bytes']):>11}"
         f"{single['step_ms']['median']:>7.1f} ms"
     )
     yield ""

@@ -9,6 +9,7 @@ from typing import Any
 
 from core.cli import lab_common as common
 from core.cli.numbers import number, whole
+from core.faults import Fault
 from core.lab.models import local
 from core.lab.training_records import (
     OPTIMIZERS,
@@ -21,6 +22,7 @@ from core.lab.training_records import (
     Prediction,
     Training,
     ask_of,
+    beginning,
 )
 from core.tokens import Vocabulary
 
@@ -48,7 +50,11 @@ def run(typed: argparse.Namespace) -> None:
         engine = common.engine_of(typed)
         from core.lab.training_run import trained  # noqa: PLC0415 - imports torch
 
-        read = (typed.text, typed.prompt or "", typed.other)
+        # Only a prompt that was not given is made from the sentence; an empty one is refused.
+        prompt = beginning(typed.text) if typed.prompt is None else typed.prompt
+        if not prompt:
+            raise Fault("empty_prompt")
+        read = (typed.text, prompt, typed.other)
         ask = ask_of(engine.vocabulary, *read, steps, rate, typed.optimizer)
         return record(common.to_the_end(trained(local(engine), ask)), engine.vocabulary)
 

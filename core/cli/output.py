@@ -27,7 +27,9 @@ def check_target(target: str | None) -> None:
     """Find out before the work whether the result can be written. Raises Fault if not."""
     if target in (None, "-"):
         return
-    path = Path(target or "")
+    if not target:
+        raise Fault("json_unwritable", name=target, reason="its name is empty")
+    path = Path(target)
     folder = path.parent
     try:
         kind = "a folder" if path.is_dir() else "a file"

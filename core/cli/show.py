@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType, TracebackType
 from typing import Any, Final, TypeVar
 
+from core.amounts import in_bytes
 from core.decode import Stopped, bits, probabilities
 from core.decode.candidates import columns, top_ids
 from core.engine.protocol import Engine
@@ -160,13 +161,13 @@ def catalogue(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         print(
             f"{row['name']:<16}{row['state']:<8}{row['parameters']:>13,}"
-            f"{_megabytes(row['bytes_on_disk']):>13}{_megabytes(row['bytes_in_memory']):>13}"
+            f"{_size(row['bytes_on_disk']):>13}{_size(row['bytes_in_memory']):>13}"
             f"  {row['licence']}"
         )
 
 
-def _megabytes(count: int | None) -> str:
-    return "–" if not count else f"{count / 1e6:,.1f} MB"
+def _size(count: int | None) -> str:
+    return "–" if not count else in_bytes(count)
 
 
 def terms(entry: ModelEntry) -> None:

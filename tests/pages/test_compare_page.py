@@ -93,7 +93,7 @@ def test_a_filter_that_removes_what_the_dice_had_picked():
 def test_a_column_that_cannot_be_read_fails_alone():
     at = open_page("greedy", "sample,top_p=7", "nonsense", "beam,beams=2", lang="en")
     assert texts(at)[0] == "sun shines brightly <end>"
-    assert rows(at)[1]["fault"].startswith("top-p is 7.0, but it must be above 0")
+    assert rows(at)[1]["fault"].startswith("top-p is 7, but it must be above 0")
     assert "nonsense" in rows(at)[2]["fault"]
     assert texts(at)[3] == "moon shines brightly <end>"
     assert rows(at)[3]["first"] == 0
