@@ -231,6 +231,24 @@ def test_an_impossible_forced_token_makes_the_text_impossible():
     assert figures["Perplexity"] == "∞"
 
 
+@pytest.mark.parametrize("t", [EN, ZH], ids=["en", "zh"])
+def test_the_mean_time_says_of_which_steps_it_is(t):
+    """The first step reads the whole prompt and is no part of it."""
+    made = story()
+
+    def shown(*times: float) -> tuple[str, str]:
+        steps = tuple(
+            replace(step, forward=replace(step.forward, ms=ms))
+            for step, ms in zip(made.steps, times, strict=False)
+        )
+        figure = run_figures(replace(made, steps=steps), steps[0], t)[-1]
+        return figure.value, figure.note
+
+    assert shown(9000, 400, 637.2) == ("9.0 s", t("generate.ms_note", last=3, mean="519 ms"))
+    assert shown(41.63, 12) == ("41.6 ms", t("generate.ms_note_one", mean="12 ms"))
+    assert shown(41.63) == ("41.6 ms", t("generate.ms_first"))
+
+
 def test_the_figures_of_the_story():
     made = story()
     figures = run_figures(made, full(made, 0), EN)

@@ -124,9 +124,11 @@ def _ready(t: Catalog, entry: ModelEntry) -> None:
         )
     )
     if entry.source_bits:
+        # Of an edited copy this is what it was made from, not what was done to it.
+        edited = bool(split(entry.name)[1])
         st.caption(
             t(
-                "frame.model_note_bits",
+                "frame.model_note_bits_before" if edited else "frame.model_note_bits",
                 bits=entry.source_bits,
                 download=in_bytes(entry.bytes_download or 0),
                 dtype=info.dtype,

@@ -2,12 +2,14 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { chipProbability, collapse, cost, describe, target } from "../../ui/components/js/chips.js"
+import { announced, chipProbability, collapse, cost, describe, target } from "../../ui/components/js/chips.js"
 import { contrast, ramp, shade } from "../../ui/components/js/ramp.js"
 
-const strings = {}
-const toml = readFileSync(new URL("../../locales/en/strip.toml", import.meta.url), "utf8")
-for (const [, key, text] of toml.matchAll(/^(\w+) = "(.*)"$/gm)) strings[key] = text
+const stringsOf = (lang) => {
+  const toml = readFileSync(new URL(`../../locales/${lang}/strip.toml`, import.meta.url), "utf8")
+  return Object.fromEntries([...toml.matchAll(/^(\w+) = "(.*)"$/gm)].map(([, key, text]) => [key, text]))
+}
+const strings = stringsOf("en")
 
 const step = (index, p, more = {}) => ({ index, p, after: p, rank: 1, rule: "sample", ...more })
 const chip = (label, steps, parts = [{ label, id: 7, position: 3 }]) => ({ label, parts, special: false, steps })
@@ -66,4 +68,12 @@ test("a click goes to the chip's step, and on through its parts", () => {
   assert.equal(target(two, 4), 5)
   assert.equal(target(two, 5), 4)
   assert.equal(target(chip("a", [step(3, 1)]), 3), 3)
+})
+
+test("what a screen reader hears of the step in view is in the page's language", () => {
+  const data = { view: 0, steps: ["␣Paris"], limit: 24, strings, chips: [chip("␣Paris", [step(0, 0.773)])] }
+  assert.equal(announced(data), "step 1 of at most 24: ␣Paris, model 77.3 %")
+  assert.equal(announced({ ...data, strings: stringsOf("zh") }), "第 1 步，最多 24 步：␣Paris，模型概率 77.3 %")
+  assert.equal(announced({ ...data, chips: [] }), "step 1 of at most 24: ␣Paris")
+  assert.equal(announced({ ...data, view: -1 }), "")
 })

@@ -11,7 +11,7 @@ import pandas as pd
 
 from core.decode.measure import bits
 from core.trace import Generation, StepTrace
-from ui.figures.words import latex_probability, percent, signed
+from ui.figures.words import in_time, latex_probability, percent, signed
 from ui.i18n import Catalog
 
 FACTORS = 3
@@ -38,8 +38,6 @@ def run_figures(run: Generation, step: StepTrace, t: Catalog) -> list[Figure]:
     """The figures of the page, for the run and for the step in view."""
     choice = step.choice
     count = len(run.steps)
-    times = [s.forward.ms for s in run.steps[1:]] or [run.steps[0].forward.ms]
-    milliseconds = t("generate.milliseconds", n=f"{step.forward.ms:.1f}")
     perplexity = run.perplexity or math.inf
 
     def figure(name: str, value: str, **values: object) -> Figure:
@@ -56,8 +54,23 @@ def run_figures(run: Generation, step: StepTrace, t: Catalog) -> list[Figure]:
         entropy("entropy_model", choice.entropy_model),
         entropy("entropy_filtered", choice.entropy_filtered),
         figure("made", str(count), limit=run.spec.settings.max_new),
-        figure("ms", milliseconds, mean=f"{sum(times) / len(times):.1f}", n=len(times)),
+        Figure(
+            t("generate.ms"), in_time(step.forward.ms), _mean_time(run, t), t("generate.ms_help")
+        ),
     ]
+
+
+def _mean_time(run: Generation, t: Catalog) -> str:
+    """The mean time of the steps after the first one, which reads the whole prompt, and of which
+    steps it is."""
+    times = [step.forward.ms for step in run.steps]
+    if len(times) == 1:
+        return t("generate.ms_first")
+    rest = times[1:]
+    mean = in_time(sum(rest) / len(rest))
+    if len(rest) == 1:
+        return t("generate.ms_note_one", mean=mean)
+    return t("generate.ms_note", last=len(times), mean=mean)
 
 
 def _round(x: float) -> str:

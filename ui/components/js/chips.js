@@ -56,3 +56,11 @@ export function target(chip, view) {
   const steps = chip.steps.map((step) => step.index)
   return steps[(steps.indexOf(view) + 1) % steps.length]
 }
+
+// What a screen reader hears of the step in view, in the language of the page; "" before the first.
+export function announced({ view, steps, limit, strings, chips }) {
+  if (view < 0) return ""
+  const at = fmt(strings.at_token, { step: view + 1, limit, token: steps[view] })
+  const step = chips.flatMap((chip) => chip.steps).find((s) => s.index === view)
+  return step ? [at, fmt(strings.model, { p: percent(step.p) })].join(strings.comma) : at
+}

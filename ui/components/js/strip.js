@@ -1,5 +1,5 @@
-import { el, fmt, percent, themeOf } from "./dom.js"
-import { describe, target } from "./chips.js"
+import { el, fmt, themeOf } from "./dom.js"
+import { announced, describe, target } from "./chips.js"
 import { ack, atEnd, keyAction, newPlayer, pause, manual, play, runToEnd, setSpeed, tick, wait } from "./player.js"
 import { legendNode, reveal, textNodes } from "./strip_text.js"
 import { walk } from "./walk.js"
@@ -57,7 +57,6 @@ class Strip {
 
   update(data, theme, emit) {
     const fresh = this.data?.run !== data.run
-    const moved = fresh || this.data.view !== data.view || this.data.made !== data.made
     // Data that answers another click counts too, unless somebody waits for just this answer.
     const idle = this.player.mode === "paused" && this.queue.length === 0
     const answered = data.ack === this.serial || idle
@@ -72,7 +71,7 @@ class Strip {
       if (this.queue.length) this.send(this.queue.shift())
     }
     this.draw()
-    if (moved) this.announce()
+    this.announce()
     this.schedule()
   }
 
@@ -186,12 +185,12 @@ class Strip {
     return fmt(strings[`stop_${stop}`] ?? "", { limit, token: steps[steps.length - 1] ?? "" })
   }
 
+  // Whatever changes the sentence has it said: another step, and another language, too. Writing
+  // the same one again would have it read out twice.
   announce() {
-    const { view, steps, limit, strings, chips } = this.data
-    if (this.player.mode === "running" || view < 0) return
-    const at = fmt(strings.at_token, { step: view + 1, limit, token: steps[view] })
-    const step = chips.flatMap((chip) => chip.steps).find((s) => s.index === view)
-    this.said.textContent = step ? `${at}, ${fmt(strings.model, { p: percent(step.p) })}` : at
+    if (this.player.mode === "running") return
+    const sentence = announced(this.data)
+    if (this.said.textContent !== sentence) this.said.textContent = sentence
   }
 }
 
