@@ -181,3 +181,11 @@ def test_the_table_stays_in_its_card_with_every_stage_on(open_page):
         "(table) => table.parentElement.getBoundingClientRect().right"
         " <= table.closest('.box').getBoundingClientRect().right"
     )
+
+
+def test_what_a_screen_reader_hears_follows_a_language_switched_in_the_session(open_page):
+    page = open_page(f"{TOY}&made=1&step=0")
+    said = page.locator(".root .sr-only[aria-live]", has_text=re.compile("step|步"))
+    expect(said.first).to_have_text(re.compile("^step 1 of at most"))
+    page.get_by_text("简体中文").click()
+    expect(said.first).to_have_text(re.compile("^第 1 步，最多"), timeout=15_000)
