@@ -53,8 +53,8 @@ def test_lines_for_people(cli, as_json):
     codes = in_bytes(as_json(*TINY, "--bits", "2", "hi")["setting"]["quality"]["bytes"])
     assert (
         f"in memory: 146 kB, unchanged, because rounded weights are computed with as before · size "
-        f"of such codes: {codes} (computed: what is not rounded, such as embeddings, is counted in "
-        "16 bits)"
+        f"of such codes: {codes} (computed; embeddings and LM head, unless they are rounded too, "
+        "in 16 bits)"
     ) in out.splitlines()
     assert "in memory: 146 kB → " in cli(*TINY, "--storage", "int8", "hi")[1]
     assert "before:" in out

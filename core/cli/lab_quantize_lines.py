@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from core.amounts import in_bytes
 
-CODES: Final = "computed: what is not rounded, such as embeddings, is counted in 16 bits"
+CODES: Final = "computed; embeddings and LM head, unless they are rounded too, in 16 bits"
 """How the bytes of codes are counted that nobody holds."""
 
 
@@ -70,7 +70,7 @@ def _sweep_lines(found: dict[str, Any]) -> Iterator[str]:
             f"{one['edit']:<28} {one['kl']:>9.4g} {one['top1']:>7.1%} "
             f"{one['perplexity']:>11.4g} {in_bytes(one['bytes']):>14}"
         )
-    yield f"in memory, as loaded: {in_bytes(found['bytes_before'])}; size of codes {CODES}"
+    yield f"in memory, as loaded: {in_bytes(found['bytes_before'])} · size of codes: {CODES}"
 
 
 def _speed_lines(found: dict[str, Any]) -> Iterator[str]:
