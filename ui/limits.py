@@ -107,8 +107,8 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
         return
     mark(t, "computed", t("limits.operations_how"))
     if found.steps is not None and any(each.measured for each in passes):
-        kind = "measured" if found.here else "recorded"
-        mark(t, kind, t("limits.filled_how"), on=found.steps.machine)
+        how, on = t("limits.filled_how"), found.steps.machine
+        mark(t, "measured" if found.here else "recorded", how, on=on)
     st.plotly_chart(
         roofline_chart(found.roof, passes, dtype, t),
         key="limits_roofline",
