@@ -85,6 +85,15 @@ def test_the_bound_lies_below_a_published_measurement_and_not_far():
         assert 0.5 * measured < bound < measured
 
 
+def test_what_one_stage_holds_and_sends():
+    one, four = (plan(LLAMA2_7B, A100, Load(pipeline_parallel=n)) for n in (1, 4))
+    assert four.kv == one.kv / 4
+    # However many borders there are, a device has one in front of it: a vector of 4,096 numbers.
+    assert (one.communication_bytes, four.communication_bytes) == (0, 4096 * 2)
+    both = plan(LLAMA2_7B, A100, Load(tensor_parallel=2, pipeline_parallel=4))
+    assert both.communication_bytes == 64 / 4 * 4096 * 2 + 4096 * 2 / 2
+
+
 def test_seventy_billion_need_several_devices():
     assert not plan(LLAMA3_70B, H100, Load()).fits
     found = plan(LLAMA3_70B, H100, Load(tensor_parallel=8))
