@@ -80,6 +80,9 @@ def test_flops_are_those_that_torch_counts(architecture, held_, new):
 def test_the_size_of_a_cache_by_hand():
     assert token_bytes(SMOLLM2, 4) == 2 * 30 * 3 * 64 * 4 == 46_080
     assert kept_bytes(SMOLLM2, 1000, 4) == 46_080_000
+    # A step writes what the cache grows by, and reads all of it.
+    step = work(SMOLLM2, 999, 1, 4)
+    assert (step.kv_written, step.kv_read) == (46_080, 46_080_000)
     assert token_bytes(GEMMA3, 4) == 2 * 18 * 256 * 4 == 36_864
     # 3 layers keep everything; 15 keep 511, and the next token is the 512th that they see.
     assert kept_bytes(GEMMA3, 1000, 4) == 2048 * (3 * 1000 + 15 * 511)

@@ -1,6 +1,7 @@
 """How far an edited model is from the original, and how times are taken."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ import torch
 from core.faults import Fault
 from core.lab.machine import machine
 from core.lab.models import local
-from core.lab.quality import divergence, following, judged, quality, reference, text_ids
+from core.lab.quality import Row, divergence, following, judged, quality, reference, text_ids
 from core.lab.texts import CALIBRATION, NAMES, text
 from core.lab.timing import Spread, in_turns, interleaved, milliseconds
 
@@ -47,6 +48,24 @@ def test_a_model_judged_by_itself_is_perfect(tiny):
     assert found.top1 == 1.0
     assert found.positions == sum(len(row.ids) for row in rows)
     assert one.perplexity == pytest.approx(math.exp(loss), rel=1e-5)
+
+
+def test_two_positions_judged_by_hand():
+    """The favourite of the first stays, that of the second does not; token 1 really follows."""
+    original = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]]).log()
+    edited = torch.tensor([[0.6, 0.1, 0.3], [0.7, 0.2, 0.1]]).log()
+
+    class Fixed:
+        device = "cpu"
+
+        def __call__(self, ids, **_):
+            return SimpleNamespace(logits=edited[None])
+
+    found = quality(Fixed(), [Row("by hand", (0, 1), original)])
+    assert (found.top1, found.positions) == (0.5, 2)
+    assert found.perplexity == pytest.approx(10)
+    first = 0.7 * math.log(7 / 6) + 0.2 * math.log(2) + 0.1 * math.log(1 / 3)
+    assert found.kl == pytest.approx((first + 0.6 * math.log(7)) / 2, rel=1e-5)
 
 
 def test_a_changed_model_is_judged_worse(tiny):

@@ -26,6 +26,7 @@ from core.lab.parallel.stages import (
     bubble,
     check_micro_batches,
     ideal_bubble,
+    layer_cost,
     stages_of,
     unequal_bubble,
 )
@@ -147,6 +148,10 @@ def test_stages_by_layers_and_by_cost():
     with pytest.raises(Fault):
         stages_of(info(layers=2), 3)
     assert "allowed" in _refused(lambda: stages_of(info(), 2, "luck")).params
+
+
+def test_a_feed_forward_part_without_a_gate_is_a_matrix_less():
+    assert layer_cost(info()) - layer_cost(info(gated=False)) == 576 * 1536
 
 
 def _refused(call):

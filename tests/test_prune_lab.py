@@ -169,6 +169,12 @@ def test_each_point_of_a_sweep_is_that_share_of_the_original(engine):
     assert len(settings()) == 39
 
 
+def test_zeros_are_counted_in_the_matrices_of_the_layers_alone():
+    size = prune_copy.size_of(load("tiny#zeros:0.25:magnitude").model)
+    assert (size.zeros, size.weights) == (18_432 // 4, 18_432)
+    assert size.parameters == 36_384
+
+
 def test_removals_are_sized_judged_and_timed(engine, ids):
     edits = ladder(engine.info, [1, 0])
     assert [e.layers for e in edits if e.layers] == [(1,)]
