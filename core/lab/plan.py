@@ -228,4 +228,6 @@ def _communication(
     if not exchanges:
         return 0.0, 0.0
     one_way = device.link / 2 * 1e9
-    return ring / stages + hand_over, (ring + hand_over) / one_way + exchanges * EXCHANGE_SECONDS
+    # A text crosses every border, a device stands in front of one.
+    sent = ring / stages + (size / tensor if stages > 1 else 0.0)
+    return sent, (ring + hand_over) / one_way + exchanges * EXCHANGE_SECONDS
