@@ -180,3 +180,9 @@ def test_what_is_packed_has_the_rounding_that_it_equals():
         "nf4": None,
         "bf16": None,
     }
+
+
+@pytest.mark.parametrize("text", ["neurons:0.99999", "zeros:0.99999"])
+def test_a_share_that_rounds_to_all_of_it_is_refused(text):
+    with pytest.raises(Fault, match="below 1"):
+        parse_edit(text)

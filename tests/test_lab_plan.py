@@ -173,11 +173,22 @@ def test_integers_bring_their_scales():
     assert weight_bytes(SMOLLM2, "int8") == linears * (1 + 4 / 64) + 2 * rest
 
 
+def test_the_fullest_stage_has_to_fit():
+    """Ten layers in four stages: three, three, two, two."""
+    shape = ModelShape("ten", 10, 64, 4, 2, 16, 256, 1000, tied=True)
+    whole, fullest = (plan(shape, A100, Load(pipeline_parallel=n)) for n in (1, 4))
+    assert fullest.kv == pytest.approx(0.3 * whole.kv)
+    table = 2 * 1000 * 64
+    assert fullest.weights == pytest.approx(0.3 * (whole.weights - table) + table)
+
+
 def test_stages_help_many_texts_and_not_one():
     single, staged = (plan(LLAMA2_7B, A100, Load(pipeline_parallel=n)) for n in (1, 4))
     assert staged.per_token >= single.per_token
     assert staged.tokens_per_second > 3.5 * single.tokens_per_second
-    assert staged.weights == single.weights / 4
+    # 8 of 32 layers of 202,383,360 weights, one matrix of 32,000 × 4,096, a quarter of a norm.
+    assert staged.weights == 2 * (8 * 202_383_360 + 32_000 * 4_096 + 4_096 / 4)
+    assert staged.kv == single.kv / 4
 
 
 @pytest.mark.parametrize(
