@@ -91,13 +91,16 @@ def experiment(
     st.session_state.setdefault(_DRAWN, set()).add(name)
     found = _look(name, key, turns, auto)
     frame = _Frame(t, name, key, show, cost, before)
-    if found is None:
+    # One place on the page, whatever stands in it: a fragment is known by its place, and clicks
+    # into one that has moved on are lost.
+    with st.container(key=f"lab_box_{name}"):
+        if found is not None:
+            every = REFRESH if found.running else None
+            st.fragment(_draw, run_every=every)(frame, found.running)
+            return
         _ask(frame, run)
         if before is not None:
             before()
-        return
-    every = REFRESH if found.running else None
-    st.fragment(_draw, run_every=every)(frame, found.running)
 
 
 def _look(name: str, key: Hashable, turns: Turns[T], auto: bool) -> Look[T] | None:
