@@ -2,6 +2,12 @@
 
 import pytest
 
+from core.cli.lab_kv_cache import run_record
+from core.cli.lab_kv_lines import _lengths, _reuse
+from core.lab.kv_records import KvRun, KvStep, Score, Work
+from core.lab.machine import Machine
+from core.lab.timing import Spread
+
 
 def test_the_figures_of_the_page(as_json):
     found = as_json(
@@ -82,3 +88,36 @@ def test_what_is_wrong_is_said_in_one_sentence(cli, more, said):
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+def _pass(ms):
+    return {"ms": {"median": ms, "low": ms - 1, "high": ms + 1, "repeats": 3}}
+
+
+def test_each_time_stands_under_its_own_way():
+    (_, line) = _lengths([{"length": 64, "with_cache": _pass(3), "without": _pass(9), "ratio": 3}])
+    assert line.split() == [
+        "64",
+        "tokens",
+        "3.0",
+        "(2–4)",
+        "ms",
+        "9.0",
+        "(8–10)",
+        "ms",
+        "3.0",
+        "times",
+    ]
+    found = {"reused": 5, "second_tokens": 8, "whole": _pass(9), "continued": _pass(3)}
+    (line,) = _reuse(found)
+    assert line.startswith("second prompt: 5 of 8 positions taken from")
+    assert "9.0 (8–10) ms from its beginning, 3.0 (2–4) ms so" in line
+
+
+def test_logits_stand_under_their_own_way(tiny):
+    spread, work = Spread(1.0, 1.0, 1.0, 1), Work(1, 2, 3, 4, 5)
+    step = KvStep(0, 1, 7, 7, work, work, spread, spread, 0.5, (Score(7, 2.0, 2.5),), 8)
+    machine = Machine("p", 1, 1, 1, "2", "cpu", "2026-12-01")
+    found = run_record(KvRun((5,), 1, (step,), machine, True, 1.0), tiny.vocabulary)
+    (logit,) = found["steps"][0]["logits"]
+    assert (logit["with_cache"], logit["without"], logit["difference"]) == (2.0, 2.5, 0.5)

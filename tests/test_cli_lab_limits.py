@@ -44,7 +44,9 @@ def test_the_roof_and_the_passes_of_a_model(as_json, quick, tiny):
         assert (each["flops"], each["bytes"]) == total(counts)
         limits = sum(operation["limit_ms"] for operation in each["operations"])
         assert each["limit_ms"] == pytest.approx(limits)
-        assert each["share_of_limit"] * each["measured_by_limit"] == pytest.approx(1)
+        measured = each["measured_ms"]["median"]
+        assert each["share_of_limit"] == pytest.approx(each["limit_ms"] / measured)
+        assert each["measured_by_limit"] == pytest.approx(measured / each["limit_ms"])
         roof = found["roof"]
         for operation in each["operations"]:
             slope = operation["flops_a_byte"] * roof["bandwidth_gb_s"]
@@ -90,6 +92,18 @@ def test_seventy_billion_on_eight(as_json):
     assert found["shape"]["parameters"] == 70_553_706_496
     assert found["advice"]["ranks"] == 2
     assert "glennklockwood" in found["sources"]["NVIDIA H100 80 GB SXM"]
+
+
+def test_a_line_of_a_plan_says_what_its_row_says(cli, as_json):
+    asked = ("lab", "plan", "--config", "llama-2-7b", "--device", "a100 80", "--batch", "4")
+    (plan,) = as_json(*asked)["plans"]
+    line = cli(*asked)[1].splitlines()[2]
+    words = line.removeprefix(plan["device"]).split()
+    assert words == [
+        "bf16", "4", "1×1", f"{plan['needed_gb']:.1f}", "GB", "80", "GB", "yes",
+        f"{plan['first_token_ms']:.1f}", "ms", f"{plan['per_token_ms']:.2f}", "ms",
+        f"{plan['tokens_per_second']:,.0f}", "bandwidth",
+    ]  # fmt: skip
 
 
 def test_every_device_is_planned_and_refusals_stand_in_their_rows(as_json):

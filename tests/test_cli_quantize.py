@@ -3,7 +3,12 @@
 import pytest
 
 from core.amounts import in_bytes
+from core.cli.lab_quantize import effect_record, speed_record
+from core.cli.lab_quantize_lines import _setting_lines
 from core.lab import quantize_recorded
+from core.lab.machine import Machine
+from core.lab.quantize_records import Effect, Point, Speed, Stored
+from core.lab.timing import Spread
 
 TINY = ("lab", "quantize", "--model", "tiny")
 
@@ -106,3 +111,27 @@ def test_what_cannot_be_done_is_a_sentence(cli, typed, said):
     assert (code, out) == (2, "")
     assert said.lower() in err.lower()
     assert "Traceback" not in err
+
+
+def test_ratios_are_to_the_original_and_texts_stand_in_their_places(tiny):
+    def stored(edit, nbytes, step, prefill):
+        return Stored(edit, nbytes, Spread(step, 1, 9, 2), Spread(prefill, 1, 99, 2), True)
+
+    rows = (stored("", 100, 4.0, 20.0), stored("int8", 25, 2.0, 40.0))
+    machine = Machine("p", 1, 1, 1, "2", "cpu", "2026-12-01")
+    first, second = speed_record(Speed(rows, (), 1, 2, 1, machine, 1.0, True))["rows"]
+    assert (first["bytes_ratio"], first["step_ratio"], first["prefill_ratio"]) == (1, 1, 1)
+    assert (second["bytes_ratio"], second["step_ratio"], second["prefill_ratio"]) == (0.25, 0.5, 2)
+    ids = tiny.vocabulary.read("the thing").ids
+    point = Point("bits:4:channel", 0.5, 0.75, 9.0, 10, 0.125, 2_000_000)
+    effect = Effect(
+        "bits:4:channel", False, point, 8.0, (), ids[:1], ids[1:], (), 4_000_000, machine, 1.0, True
+    )
+    found = effect_record(effect, tiny.vocabulary)
+    texts = [tiny.vocabulary.text(part) for part in (ids[:1], ids[1:])]
+    assert [found["text_before"], found["text_after"]] == texts
+    said = "\n".join(_setting_lines(found))
+    assert "KL 0.5 nats, same favourite 75.0%, perplexity 8 → 9 (10 positions)" in said
+    assert "in memory: 4 MB, unchanged" in said
+    assert "size of such codes: 2 MB" in said
+    assert f"before: {texts[0]!r}\nafter:  {texts[1]!r}" in said

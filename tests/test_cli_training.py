@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from core.cli.lab_speculative import _lines as _draft_lines
+from core.cli.lab_training import _lines
 from core.cli.main import main
 from core.decode.generate import generate
 from core.faults import Fault
@@ -47,6 +49,24 @@ def test_training_in_lines(capsys):
     assert "copy gone" in said
 
 
+def test_lines_of_a_training_say_what_its_record_says():
+    record = {
+        "model": "m", "machine": {"processor": "p", "threads": 2, "date": "today"}, "memory": None,
+        "times": {"inference": {"median": 3.0}, "step": {"median": 7.0}}, "losses": [2.0, 1.5],
+        "prompt": None, "other": None, "frozen": None,
+        "forgotten": [{"name": "x", "kl": 0.5, "top1": 0.75, "before": 3.0, "after": 4.0}],
+        "tensors_moved_most": [{"name": "w", "relative": 0.25}],
+    }  # fmt: skip
+    assert list(_lines(record)) == [
+        "m on p, 2 threads, today",
+        "measured: inference 3 ms · step 7 ms",
+        "loss: 2.000 1.500",
+        "x          KL 0.5000 · same favourite 75.0% · perplexity 3.00 → 4.00",
+        "moved most: w 25.00%",
+        "stopped before the end",
+    ]
+
+
 def test_drafting_as_json(capsys, tiny):
     found = asked(capsys, *DRAFT, "--max-new", "12", "--gamma", "3")
     prompt = tiny.vocabulary.read("the thing").ids
@@ -58,8 +78,27 @@ def test_drafting_as_json(capsys, tiny):
     assert found["judged"] == len(judged)
     assert found["accepted"] == sum(t["kept"] for t in judged)
     alpha = found["acceptance"]
+    assert alpha == found["accepted"] / found["judged"]
     assert found["expected_tokens_per_pass"] == pytest.approx((1 - alpha**4) / (1 - alpha))
     assert set(found["ms"]) == {"plain_pass", "draft_pass", "check_pass", "round"}
+
+
+def test_the_draft_and_the_model_keep_their_own_figures(capsys, tiny):
+    found = asked(capsys, *DRAFT[:-1], "#int8", "--max-new", "2", "--gamma", "1")
+    assert found["bytes"]["model"] == tiny.info.bytes_in_memory
+    assert found["bytes"]["draft"] < found["bytes"]["model"]
+    said = "\n".join(
+        _draft_lines(
+            {
+                **found, "ms_a_token": 2.0, "plain_ms_a_token": 5.0, "times_as_fast": 2.5,
+                "accepted": 3, "judged": 4, "acceptance": 0.75, "mean_overlap": 0.7,
+                "tokens_per_pass": 1.5, "expected_tokens_per_pass": 1.75,
+            }
+        )
+    )  # fmt: skip
+    assert "measured: 2.0 ms a token, without a draft 5.0 ms: 2.50 times as fast" in said
+    assert "kept 3 of 4 judged (75.0%; Σ min(p, q) on average 70.0%)" in said
+    assert "1.50 tokens a pass, by the formula 1.75" in said
 
 
 def test_drafting_in_lines(capsys):

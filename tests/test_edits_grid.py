@@ -131,3 +131,8 @@ def test_the_scales_cost_bits():
     assert Grid(bits=4, span="group", group=32, symmetric=False).overhead(576) == 1.0
     assert Grid(bits=8, span="channel").overhead(64) == 0.25
     assert Grid(bits=8, span="tensor").overhead(64) == 0.0
+
+
+def test_a_symmetric_grid_leaves_one_code_unused():
+    assert [Grid(bits).levels for bits in (2, 4, 8)] == [3, 15, 255]
+    assert [Grid(bits, symmetric=False).levels for bits in (2, 4, 8)] == [4, 16, 256]

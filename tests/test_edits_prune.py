@@ -187,9 +187,12 @@ def test_removed_groups_are_heads_switched_off(architecture):
     assert np.abs(difference).max() <= 1e-5
 
 
-@pytest.mark.parametrize("architecture", READABLE)
+@pytest.mark.parametrize("architecture", [*READABLE, "phi3"])
 def test_removed_neurons_are_neurons_that_say_nothing(architecture):
-    loaded, smaller = tiny_of(architecture), edited(architecture, "neurons:0.3")
+    # Phi-3 keeps gate and up in one matrix.
+    make = family_of if architecture == "phi3" else tiny_of
+    loaded, again = make(architecture), make(architecture)
+    smaller = apply(again, parse_edit("neurons:0.3"), name="x")
     neurons, count = loaded.info.intermediate, 19  # int(0.3 · 64)
     assert neurons_out(neurons, 0.3) == count
     assert smaller.info.intermediate == neurons - count
@@ -199,6 +202,45 @@ def test_removed_neurons_are_neurons_that_say_nothing(architecture):
         for part, found in zip(parts, neuron_scores(loaded.model, parts, ids), strict=True):
             part.down.weight[:, found.argsort(stable=True)[:count]] = 0
     assert (whole(smaller.model) - whole(loaded.model)).abs().max() <= 1e-4
+
+
+def test_the_size_of_a_group_counts_its_part_of_all_four_matrices():
+    model = tiny_of("llama").model
+    attention = attention_of(model, layers_of(model)[2][0])
+    with torch.inference_mode():
+        for matrix in (attention.query, attention.key, attention.value, attention.out):
+            matrix.weight.zero_()
+        # The second of 2 KV heads of 8: two of the four query heads belong to it.
+        attention.query.weight[16:] = 1
+        attention.key.weight[8:] = 2
+        attention.value.weight[8:] = 3
+        attention.out.weight[:, 16:] = 4
+    squares = 16 * 32 * 1 + 8 * 32 * 4 + 8 * 32 * 9 + 32 * 16 * 16
+    assert group_norms(attention, 2).tolist() == [0, pytest.approx(squares**0.5)]
+
+
+def test_the_score_of_a_neuron_is_what_it_says_times_what_it_writes():
+    loaded = tiny_of("llama")
+    parts = [feed_forward_of(loaded.model, layer) for layer in layers_of(loaded.model)[2]]
+    said = LocalEngine(tiny_of("llama")).forward(IDS, capture=Capture(neurons=True)).neurons
+    found = neuron_scores(loaded.model, parts, IDS)
+    for layer, part in enumerate(parts):
+        columns = np.linalg.norm(part.down.weight.numpy(), axis=0)
+        law = np.linalg.norm(said[layer], axis=0) * columns
+        assert np.allclose(found[layer].numpy(), law, rtol=1e-4)
+
+
+def test_norms_over_all_heads_lose_the_rows_of_the_group_that_goes():
+    loaded = family_of("olmo2")
+    attention = attention_of(loaded.model, layers_of(loaded.model)[2][0])
+    with torch.inference_mode():
+        attention.key.weight[:8] = attention.value.weight[:8] = 0
+        attention.query.weight[:16] = 0
+        attention.module.q_norm.weight.copy_(torch.arange(32.0))
+        attention.module.k_norm.weight.copy_(torch.arange(16.0))
+    left = layers_of(apply(loaded, parse_edit("groups:1"), name="x").model)[2][0].self_attn
+    assert left.q_norm.weight.tolist() == list(range(16, 32))
+    assert left.k_norm.weight.tolist() == list(range(8, 16))
 
 
 def test_the_first_of_equal_neurons_go():

@@ -170,3 +170,19 @@ def test_options_of_a_page_survive_a_link_and_bad_values_do_not():
     assert options(spelled(values, table), table) == values
     assert spelled({"bits": 8, "text": "", "alpha": None}, table) == ""
     assert options("bits=x,what=1,alpha=off,,=", table) == {"bits": 8, "text": "", "alpha": None}
+
+
+def test_what_is_packed_has_the_rounding_that_it_equals():
+    twins = {text: parse_edit(text).packing.twin for text in ("int8", "int4:32", "nf4", "bf16")}
+    assert twins == {
+        "int8": parse_edit("bits:8").rounding.grid,
+        "int4:32": parse_edit("bits:4:group:32:asym").rounding.grid,
+        "nf4": None,
+        "bf16": None,
+    }
+
+
+@pytest.mark.parametrize("text", ["neurons:0.99999", "zeros:0.99999"])
+def test_a_share_that_rounds_to_all_of_it_is_refused(text):
+    with pytest.raises(Fault, match="below 1"):
+        parse_edit(text)

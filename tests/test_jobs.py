@@ -1,5 +1,6 @@
 """Long work in threads: shared, watched, stopped, forgotten."""
 
+import itertools
 import threading
 import time
 
@@ -154,8 +155,9 @@ def test_a_crash_is_a_sentence():
         raise ZeroDivisionError
 
     jobs = comparisons()
-    look = jobs.start("k", broken, "a").wait(10)
-    assert look.fault.code == "compare_failed"
+    job = jobs.start("k", broken, "a")
+    assert job.wait(10).fault.code == "compare_failed"
+    job.join(10)
 
 
 def test_only_some_are_computed_at_a_time():
@@ -210,3 +212,100 @@ def test_a_patient_kind_of_job_goes_on_without_a_look(monkeypatch):
     script.go.release(3)
     assert not job.wait(10).running
     assert script.made == 3
+
+
+def test_a_job_that_takes_long_keeps_nobody_waiting_for_its_end():
+    """Whoever leaves a plain semaphore is mostly the first to enter it again."""
+    jobs, order = Jobs("compare_failed", size=size, kept_bytes=10**6, at_once=1), []
+    started = threading.Event()
+
+    def taking(name):
+        def turns():
+            started.wait(10)
+            for step in range(1, 31):
+                time.sleep(0.002)
+                order.append(name)
+                yield found(step, done=step == 30)
+
+        return turns
+
+    both = [jobs.start(name, taking(name), "a") for name in "xy"]
+    time.sleep(0.1)  # one waits at the gate when the other begins
+    started.set()
+    assert all(not job.wait(10).running for job in both)
+    # Turn about, but for what one of them may do before the other has asked again.
+    changes = sum(before != after for before, after in itertools.pairwise(order))
+    assert changes >= 40
+
+
+def experiments():
+    return Jobs("lab_failed", size=size, kept_bytes=10**6, at_once=1, patience=30, one_by_one=True)
+
+
+def test_one_experiment_after_the_other():
+    jobs, scripts = experiments(), [Script(3) for _ in range(3)]
+    started = [jobs.start(index, script, "a") for index, script in enumerate(scripts)]
+    until(lambda: sum(script.started for script in scripts) >= 1)
+    for script in scripts:
+        script.go.release(2)
+    until(lambda: scripts[0].made == 2)
+    time.sleep(0.05)
+    assert [script.made for script in scripts] == [2, 0, 0]
+    assert [job.before for job in started] == [0, 1, 2]
+    # What takes a second does not wait for them.
+    quick = Script(1)
+    quick.go.release()
+    assert jobs.start("quick", quick, "a", beside=True).wait(10).value.done
+    # Whoever waits can be stopped, and leaves the queue.
+    started[1].leave("a")
+    assert started[1].wait(10).value is None
+    until(lambda: started[2].before == 1)
+    scripts[0].go.release()
+    scripts[2].go.release()
+    assert all(started[index].wait(10).value.done for index in (0, 2))
+    assert scripts[1].made == 0
+
+
+def test_an_experiment_that_pauses_lets_others_through(monkeypatch):
+    monkeypatch.setattr(module, "AWAY", 0.1)
+    jobs, left, other = experiments(), Script(3), Script(1)
+    job = jobs.start("left", left, "a")
+    job.away("a")
+    time.sleep(0.2)
+    left.go.release(1)
+    other.go.release()
+    assert jobs.start("other", other, "b").wait(10).value.done
+    assert left.made == 1
+    job.watch("a")
+    left.go.release(2)
+    assert job.wait(10).value.done
+
+
+def test_readers_whose_page_is_closed_hold_nothing_up(monkeypatch):
+    open_pages = {"reloaded"}
+    monkeypatch.setattr(module, "here", lambda who: who in open_pages)
+    monkeypatch.setattr(module, "AWAY", 0.1)
+    jobs, script = experiments(), Script(100)
+    job = jobs.start("k", script, "before the reload")
+    job.watch("reloaded")
+    job.leave("reloaded")
+    script.go.release()
+    assert not job.wait(10).running
+    assert script.made <= 1
+    # Closed without a word: it pauses soon, however patient it is with readers.
+    left = Script(100)
+    job = jobs.start("left", left, "closed")
+    time.sleep(0.2)
+    left.go.release(5)
+    until(lambda: left.made == 1)
+    time.sleep(0.1)
+    assert left.made == 1
+
+
+def test_all_end_with_the_program():
+    jobs, scripts = experiments(), [Script(100) for _ in range(2)]
+    started = [jobs.start(index, script, "a") for index, script in enumerate(scripts)]
+    for script in scripts:
+        script.go.release()
+    jobs.end()
+    assert all(not job.look.running for job in started)

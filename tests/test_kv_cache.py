@@ -9,9 +9,11 @@ from transformers import DynamicCache
 from core.decode.generate import Stopped
 from core.engine.local import LocalEngine
 from core.faults import Fault
+from core.lab import kv_passes as passes
 from core.lab.kv_contexts import at_lengths, long_ids
 from core.lab.kv_cost import kept_bytes, token_bytes, work
 from core.lab.kv_held import held, rows
+from core.lab.kv_others import other_caches
 from core.lab.kv_passes import new_cache, read, shape_in
 from core.lab.kv_reuse import common_beginning, reused
 from core.lab.kv_steps import written_twice
@@ -78,10 +80,29 @@ def test_flops_are_those_that_torch_counts(architecture, held_, new):
 def test_the_size_of_a_cache_by_hand():
     assert token_bytes(SMOLLM2, 4) == 2 * 30 * 3 * 64 * 4 == 46_080
     assert kept_bytes(SMOLLM2, 1000, 4) == 46_080_000
+    # A step writes what the cache grows by, and reads all of it.
+    step = work(SMOLLM2, 999, 1, 4)
+    assert (step.kv_written, step.kv_read) == (46_080, 46_080_000)
     assert token_bytes(GEMMA3, 4) == 2 * 18 * 256 * 4 == 36_864
     # 3 layers keep everything; 15 keep 511, and the next token is the 512th that they see.
     assert kept_bytes(GEMMA3, 1000, 4) == 2048 * (3 * 1000 + 15 * 511)
     assert kept_bytes(GEMMA3, 511, 2) == 511 * 36_864 / 2
+
+
+def test_a_pass_of_a_mixture_reads_the_experts_that_its_tokens_meet():
+    shape = ModelShape("t", 1, 2, 1, 1, 2, 3, 5, tied=True, experts=4, active=1)
+    others = shape.parameters - 4 * shape.expert_parameters
+    for new, met in ((1, 1), (2, 4 - 4 * 0.75**2)):
+        read_ = others + met * shape.expert_parameters
+        assert work(shape, 0, new, 4).weight_bytes == round(4 * read_)
+
+
+def test_other_models_keep_two_rows_a_kv_head():
+    for other in other_caches(100):
+        rows_ = 2 * other.layers * other.kv_heads
+        assert other.token_bytes == rows_ * other.head_dim * 2, other.name
+        assert other.heads % other.kv_heads == 0
+        assert (other.cache_bytes, other.length) == (100 * other.token_bytes, 100)
 
 
 # ---------------------------------------------------------------- what is held
@@ -198,6 +219,29 @@ def test_it_can_be_stopped_and_goes_no_further_than_asked(tiny):
     for steps, prompt in ((0, ids), (65, ids), (5, ()), (3, (5,) * 511)):
         with pytest.raises(Fault):
             next(written_twice(tiny, prompt, steps))
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    """A clock for which each position that goes through the model takes a millisecond."""
+
+    def timed(engine, new, cache):
+        return float(len(new)), passes.timed(engine, new, cache)[1]
+
+    for module in ("kv_steps", "kv_reuse"):
+        monkeypatch.setattr(f"core.lab.{module}.timed", timed)
+
+
+def test_times_stand_beside_the_way_that_took_them(tiny, counting):
+    ids = tiny.vocabulary.read("the thing").ids
+    for step in last_of(written_twice(tiny, ids, 3, repeats=2)).steps:
+        assert step.cached_ms.median == step.cached.positions
+        assert step.whole_ms.median == step.whole.positions
+    for point in last_of(at_lengths(tiny, (4, 16), repeats=1)).points:
+        assert (point.cached_ms.median, point.whole_ms.median) == (1, point.length)
+        assert point.ratio == point.length
+    found = last_of(reused(tiny, (5, 6, 7, 8), (5, 6, 7, 9, 10), repeats=1))
+    assert (found.whole_ms.median, found.reused_ms.median) == (5, 2)
 
 
 def test_longer_texts_cost_more_without_a_cache(tiny):

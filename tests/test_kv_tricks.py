@@ -162,6 +162,12 @@ def test_rounding_a_tensor_is_rounding_its_numbers(tiny):
     )
     size = sum(float(b.keys.square().sum()) for b in cache.layers)
     assert small.key_error == pytest.approx((error / size) ** 0.5, rel=1e-4)
+    error = sum(
+        float((s.values - b.values).square().sum())
+        for s, b in zip(small.cache.layers, cache.layers, strict=True)
+    )
+    size = sum(float(b.values.square().sum()) for b in cache.layers)
+    assert small.value_error == pytest.approx((error / size) ** 0.5, rel=1e-4)
 
 
 # ---------------------------------------------------------------- what it costs
@@ -177,6 +183,21 @@ def test_an_untouched_cache_costs_nothing(tiny):
     assert 0 < eight.kl < 0.01
     assert eight.saved > 0.6
     assert none.full_bytes == 64 * 256
+
+
+def test_the_cost_is_counted_from_the_full_cache_to_the_smaller_one(tiny):
+    trick, ids = Trick(window=4), long_ids(tiny, 64 + 63)
+    *_, found = tried(tiny, (trick,), ids, prefix=64)
+    with tiny.borrowed() as model:
+        cache = new_cache(model)
+        read(model, ids[:64], cache)
+        p = read(model, ids[64:], fork(cache), keep=63).log_softmax(-1)
+        smaller = shrink(cache, trick)
+        extra = visible(model, smaller, 63, trick)
+        q = read(model, ids[64:], smaller.cache, keep=63, extra=extra).log_softmax(-1)
+    there, back = (float((a.exp() * (a - b)).sum(-1).mean()) for a, b in ((p, q), (q, p)))
+    assert abs(there - back) > 1e-3 * there
+    assert found.results[0].kl == pytest.approx(there, rel=1e-5)
 
 
 def test_what_cannot_be_tried_is_said(tiny):

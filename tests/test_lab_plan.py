@@ -85,6 +85,56 @@ def test_the_bound_lies_below_a_published_measurement_and_not_far():
         assert 0.5 * measured < bound < measured
 
 
+def test_a_long_prompt_is_bound_by_its_operations():
+    found = plan(LLAMA2_7B, A100, Load(prompt=4096))
+    alone = LLAMA2_7B.prefill_flops(4096) / 312e12
+    assert found.first_token == pytest.approx(alone)
+    # Two ranks: half of it each, and 64 all-reduces that each send half of the tensor twice.
+    both = plan(LLAMA2_7B, A100, Load(prompt=4096, tensor_parallel=2))
+    sent = 64 * 4096 * 4096 * 2 / (A100.link / 2 * 1e9)
+    assert both.first_token == pytest.approx(alone / 2 + sent + 64 * EXCHANGE_SECONDS)
+
+
+def test_a_token_meets_the_weights_of_every_stage_and_every_border():
+    """One token through 4 stages: all weights are read, one stage after the other."""
+    found = plan(LLAMA2_7B, A100, Load(prompt=1, new=1, pipeline_parallel=4))
+    border = 4096 * 2 / (A100.link / 2 * 1e9) + EXCHANGE_SECONDS
+    weights = LLAMA2_7B.parameters * 2 / 2039e9
+    assert found.first_token == pytest.approx(weights + 3 * border)
+    assert found.communication == pytest.approx(3 * border)
+
+
+def test_what_one_stage_holds_and_sends():
+    one, four = (plan(LLAMA2_7B, A100, Load(pipeline_parallel=n)) for n in (1, 4))
+    assert four.kv == one.kv / 4
+    # However many borders there are, a device has one in front of it: a vector of 4,096 numbers.
+    assert (one.communication_bytes, four.communication_bytes) == (0, 4096 * 2)
+    both = plan(LLAMA2_7B, A100, Load(tensor_parallel=2, pipeline_parallel=4))
+    assert both.communication_bytes == 64 / 4 * 4096 * 2 + 4096 * 2 / 2
+
+
+def test_activations_by_hand():
+    # Gate and up of 11,008 neurons, the stream twice; two bytes each, for 2 texts of 10 tokens;
+    # and the scores of the last tokens in fp32.
+    whole = 2 * 10 * (2 * 11008 + 2 * 4096) * 2 + 2 * 32000 * 4
+    load = Load(batch=2, prompt=10)
+    assert plan(LLAMA2_7B, A100, load).activations == whole
+    assert plan(LLAMA2_7B, A100, replace(load, tensor_parallel=4)).activations == whole / 4
+    # Without a gate, queries, keys and values of 3 · 4,096 are wider.
+    plain = replace(LLAMA2_7B, gated=False)
+    assert plan(plain, A100, Load(prompt=10)).activations == 10 * 5 * 4096 * 2 + 32000 * 4
+
+
+def test_a_batch_meets_more_experts_than_one_text():
+    assert MIXTRAL.experts_met(2) == pytest.approx(8 * (1 - (6 / 8) ** 2))
+    shared = MIXTRAL.parameters - 32 * 8 * MIXTRAL.expert_parameters - MIXTRAL.table_parameters
+    for batch in (1, 4):
+        read = shared + 32 * 8 * (1 - 0.75**batch) * MIXTRAL.expert_parameters
+        found = plan(MIXTRAL, A100, Load(batch=batch, prompt=1, new=2))
+        kv = batch * MIXTRAL.kv_bytes(2, 2)
+        assert found.reading == pytest.approx((2 * read + kv) / 2039e9)
+
+
 def test_seventy_billion_need_several_devices():
     assert not plan(LLAMA3_70B, H100, Load()).fits
     found = plan(LLAMA3_70B, H100, Load(tensor_parallel=8))
@@ -117,13 +167,28 @@ def test_integers_bring_their_scales():
     linears = LLAMA2_7B.parameters - 2 * LLAMA2_7B.table_parameters - LLAMA2_7B.norm_parameters
     rest = LLAMA2_7B.parameters - linears
     assert weight_bytes(LLAMA2_7B, "int4") == linears * (0.5 + 4 / 64) + 2 * rest
+    # A tied table is there once, and is not rounded.
+    rest = SMOLLM2.table_parameters + SMOLLM2.norm_parameters
+    linears = SMOLLM2.parameters - rest
+    assert weight_bytes(SMOLLM2, "int8") == linears * (1 + 4 / 64) + 2 * rest
+
+
+def test_the_fullest_stage_has_to_fit():
+    """Ten layers in four stages: three, three, two, two."""
+    shape = ModelShape("ten", 10, 64, 4, 2, 16, 256, 1000, tied=True)
+    whole, fullest = (plan(shape, A100, Load(pipeline_parallel=n)) for n in (1, 4))
+    assert fullest.kv == pytest.approx(0.3 * whole.kv)
+    table = 2 * 1000 * 64
+    assert fullest.weights == pytest.approx(0.3 * (whole.weights - table) + table)
 
 
 def test_stages_help_many_texts_and_not_one():
     single, staged = (plan(LLAMA2_7B, A100, Load(pipeline_parallel=n)) for n in (1, 4))
     assert staged.per_token >= single.per_token
     assert staged.tokens_per_second > 3.5 * single.tokens_per_second
-    assert staged.weights == single.weights / 4
+    # 8 of 32 layers of 202,383,360 weights, one matrix of 32,000 × 4,096, a quarter of a norm.
+    assert staged.weights == 2 * (8 * 202_383_360 + 32_000 * 4_096 + 4_096 / 4)
+    assert staged.kv == single.kv / 4
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from core.lab.plan_advice import (
     HERE,
     MOST_BATCH,
     advise,
+    bound,
     device_named,
     measured_here,
     of_machine,
@@ -145,6 +146,8 @@ def test_this_machine_is_a_device_by_its_measurement():
     assert (device.name, device.link) == (HERE, 0)
     assert device.bandwidth == roof.bandwidth
     assert device.rate("fp32") == pytest.approx(roof.rate("fp32") * 1e9)
+    assert device.rate("bf16") == pytest.approx(roof.rate("bf16") * 1e9)
+    assert device.memory * 1e9 == roof.machine.memory
     rows = list(measured_here(presets()["smollm2-135m"].shape, roof, steps["smollm2-135m"]))
     assert [(r.what, r.load.batch) for r in rows][:3] == [
         ("first_token", 1), ("per_token", 1), ("per_token", 2),
@@ -155,6 +158,15 @@ def test_this_machine_is_a_device_by_its_measurement():
     assert one.theory == pytest.approx(hand)
     assert one.ratio == pytest.approx(steps["smollm2-135m"].of("decode").time.median / hand)
     assert all(r.ratio > 1 for r in rows)
+
+
+def test_an_answer_takes_its_first_token_and_the_others():
+    load = Load(prompt=5, new=200)
+    found = plan(LLAMA2, A100, load)
+    whole = 1000 * (found.first_token + 199 * found.per_token)
+    assert bound(found, load, "whole") == pytest.approx(whole)
+    alone = Load(prompt=5, new=1)
+    assert bound(found, alone, "whole") == bound(found, alone, "first_token")
 
 
 # --- what would fit
@@ -205,6 +217,22 @@ def test_rows_are_every_combination_and_survive_a_spreadsheet():
     assert float(read[0]["weights_gb"]) == pytest.approx(rows[0]["weights_gb"], rel=1e-5)
     assert read[0]["fits"] == "False"
     json.dumps(rows)
+
+
+def test_a_row_says_what_the_plan_says():
+    (found,) = combinations(LLAMA3, [H100], Load(tensor_parallel=8, pipeline_parallel=2))
+    made, said = found.plan, row(found)
+    gigabytes = {"weights": made.weights, "kv": made.kv, "activations": made.activations}
+    gigabytes["needed"] = made.weights + made.kv + made.activations
+    assert {name: said[f"{name}_gb"] * 1e9 for name in gigabytes} == pytest.approx(gigabytes)
+    seconds = {
+        "first_token": made.first_token,
+        "per_token": made.per_token,
+        "communication": made.communication,
+    }
+    assert {name: said[f"{name}_ms"] / 1e3 for name in seconds} == pytest.approx(seconds)
+    assert said["communication_mb"] * 1e6 == pytest.approx(made.communication_bytes)
+    assert said["tokens_per_second"] == made.tokens_per_second
 
 
 def test_a_name_is_no_formula():

@@ -1,6 +1,7 @@
 """How far an edited model is from the original, and how times are taken."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,9 +9,9 @@ import torch
 from core.faults import Fault
 from core.lab.machine import machine
 from core.lab.models import local
-from core.lab.quality import divergence, following, judged, quality, reference, text_ids
+from core.lab.quality import Row, divergence, following, judged, quality, reference, text_ids
 from core.lab.texts import CALIBRATION, NAMES, text
-from core.lab.timing import Spread, in_turns, interleaved
+from core.lab.timing import Spread, in_turns, interleaved, milliseconds
 
 
 def end_of(turns):
@@ -49,6 +50,24 @@ def test_a_model_judged_by_itself_is_perfect(tiny):
     assert one.perplexity == pytest.approx(math.exp(loss), rel=1e-5)
 
 
+def test_two_positions_judged_by_hand():
+    """The favourite of the first stays, that of the second does not; token 1 really follows."""
+    original = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]]).log()
+    edited = torch.tensor([[0.6, 0.1, 0.3], [0.7, 0.2, 0.1]]).log()
+
+    class Fixed:
+        device = "cpu"
+
+        def __call__(self, ids, **_):
+            return SimpleNamespace(logits=edited[None])
+
+    found = quality(Fixed(), [Row("by hand", (0, 1), original)])
+    assert (found.top1, found.positions) == (0.5, 2)
+    assert found.perplexity == pytest.approx(10)
+    first = 0.7 * math.log(7 / 6) + 0.2 * math.log(2) + 0.1 * math.log(1 / 3)
+    assert found.kl == pytest.approx((first + 0.6 * math.log(7)) / 2, rel=1e-5)
+
+
 def test_a_changed_model_is_judged_worse(tiny):
     from core.models.load import load
 
@@ -60,6 +79,20 @@ def test_a_changed_model_is_judged_worse(tiny):
     assert found.kl > 0
     # Without a head every token is as likely as any other.
     assert found.perplexity == pytest.approx(tiny.info.vocabulary, rel=1e-4)
+
+
+def test_the_divergence_is_the_mean_over_every_position_of_every_text(tiny):
+    from core.models.load import load
+
+    other = load("tiny").model
+    other.lm_head.weight.mul_(0)
+    _, rows = end_of(reference(tiny, most=32))
+    # From p to a law in which all tokens are alike: ln V minus the entropy of p.
+    each = [
+        math.log(tiny.info.vocabulary) + (row.log_probs.exp() * row.log_probs).sum(-1)
+        for row in rows
+    ]
+    assert quality(other, rows).kl == pytest.approx(float(torch.cat(each).mean()), rel=1e-5)
 
 
 def test_the_texts_are_read_up_to_a_limit(tiny):
@@ -80,6 +113,13 @@ def test_times_are_taken_in_turns():
     assert Spread.of([3.0, 1.0, 2.0]) == Spread(2.0, 1.0, 3.0, 3)
     with pytest.raises(ValueError, match="repeat"):
         interleaved(calls, 0)
+
+
+def test_a_median_is_no_mean_and_a_time_is_in_milliseconds(monkeypatch):
+    assert Spread.of([9.0, 1.0, 2.0]) == Spread(2.0, 1.0, 9.0, 3)
+    clock = iter([10.0, 10.25])
+    monkeypatch.setattr("core.lab.timing.time.perf_counter", lambda: next(clock))
+    assert milliseconds(lambda: None) == 250
 
 
 def test_the_machine_is_named():

@@ -1,5 +1,6 @@
 """The roof and the operations under it: exact counts, real passes, files that are checked."""
 
+import itertools
 import json
 import re
 from dataclasses import asdict, replace
@@ -135,6 +136,13 @@ def test_the_limits_of_a_roof_by_hand():
     assert found.limit(400e6, 40e6, "fp32") == pytest.approx(10)
 
 
+def test_the_roof_is_the_quickest_repeat_and_unrest_the_slowest_beside_it():
+    uneven = Spread(200, 100, 400, 3)
+    found = Roof(HERE, tuple(replace(probe, time=uneven) for probe in roof().probes))
+    assert (found.bandwidth, found.rate("fp32"), found.rate("bf16")) == pytest.approx((10, 40, 80))
+    assert found.unrest == 4
+
+
 def test_waiting_is_what_the_arithmetic_leaves(tiny):
     found, limits = counts_of(tiny, Case("decode", 1, 8), 4), roof()
     flops, moved = total(found)
@@ -199,6 +207,21 @@ def test_passes_are_timed_part_by_part_and_leave_the_model_alone(tiny):
     )
     assert torch.equal(logits(tiny), before)
     assert hooks(tiny) == hooked
+
+
+def test_parts_by_a_clock_that_counts_its_readings(tiny, monkeypatch):
+    """Each reading is a second after the one before. A product reads it twice, so it takes 1 s.
+    Attention reads it ten times: 9 s, of which q, k, v and the output take one each. A layer is
+    16 readings, two layers and the head 34; the whole pass ends with its 36th, after 35 s."""
+    readings = itertools.count()
+    monkeypatch.setattr("core.lab.roofline_steps.time.perf_counter", lambda: next(readings))
+    *_, found = measure_steps(tiny, context=8, batches=(1,), repeats=1)
+    for each in found.times:
+        parts = {name: ms / 1000 for name, ms in each.parts}
+        assert parts == {
+            "qkv": 6, "output": 2, ATTENTION: 10, "gate_up": 4, "down": 2, "head": 1, REST: 10,
+        }  # fmt: skip
+        assert each.time.median == 35_000
 
 
 def test_stopped_halfway_it_leaves_the_model_alone(tiny):

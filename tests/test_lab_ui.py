@@ -9,6 +9,7 @@ from core.edits.spec import STORAGES
 from core.faults import Fault
 from core.lab.machine import machine
 from tests.pages.app import data_of, open_app, query_of, words
+from ui import lab
 from ui.edit_words import edit_words, model_words
 from ui.i18n import catalog
 from ui.marks import machine_words
@@ -24,7 +25,7 @@ def script():
 
     from core.faults import Fault
     from ui.i18n import catalog
-    from ui.lab import experiment
+    from ui.lab import experiment, leave_what_is_not_drawn
 
     @dataclass(frozen=True)
     class Found:
@@ -48,6 +49,9 @@ def script():
             yield Found(step, step / 5, step == 5)
 
     assert threading.current_thread()
+    if st.session_state.get("elsewhere"):
+        leave_what_is_not_drawn()
+        return
     experiment(
         catalog("en"),
         "count",
@@ -57,6 +61,7 @@ def script():
         cost="a second",
         before=lambda: st.markdown("recorded 3"),
     )
+    leave_what_is_not_drawn()
 
 
 def opened(test, **state):
@@ -98,6 +103,24 @@ def test_stopping_keeps_what_there_is():
     assert catalog("en")("lab.stopped") in text
     assert "found 5" not in text
     at.button(key="lab_again_count").click().run()
+    for _ in range(60):
+        if "found 5" in said(at):
+            break
+        time.sleep(0.1)
+        at.run()
+    assert "found 5" in said(at)
+
+
+def test_it_pauses_soon_after_its_page_was_left_and_goes_on_when_one_is_back(monkeypatch):
+    monkeypatch.setattr("ui.jobs.AWAY", 0.1)
+    at = opened("left", wait=0.3)
+    at.button(key="lab_run_count").click().run()
+    at.session_state["elsewhere"] = True
+    at.run()
+    time.sleep(2.0)  # more than all five turns would take
+    assert lab.jobs().known(("count", ("question", "left", False))) is None
+    at.session_state["elsewhere"] = False
+    at.run()
     for _ in range(60):
         if "found 5" in said(at):
             break

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from safetensors import SafetensorError
 from core.faults import Fault
 from core.lab.parallel import crew as crew_module
 from core.lab.parallel.crew import Crew
+from core.lab.parallel.folders import LEFTOVER, private_folder
 from core.lab.parallel.tensor import tensor_turns
 
 SOON = 10.0
@@ -186,3 +188,23 @@ def test_what_a_worker_complains_of_is_told_and_not_where_its_files_are(tmp_path
             list(crew.ask("load"))
         assert caught.value.code == "rank_failed"
         assert str(tmp_path) not in str(caught.value)
+
+
+def test_what_a_killed_process_left_behind_goes(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    names = ("token-by-token-old", "token-by-token-new", "another-old")
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_bytes(b"weights")
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "token-by-token-link").symlink_to(tmp_path / "kept", target_is_directory=True)
+    hours_ago = time.time() - 2 * LEFTOVER
+    for name in ("token-by-token-old", "another-old", "kept"):
+        os.utime(tmp_path / name, (hours_ago, hours_ago))
+    os.utime(tmp_path / "token-by-token-link", (hours_ago, hours_ago), follow_symlinks=False)
+    with private_folder() as made:
+        left = {path.name for path in tmp_path.iterdir()}
+        assert left == {
+            "token-by-token-new", "another-old", "kept", "token-by-token-link", Path(made).name
+        }  # fmt: skip
+    assert not Path(made).exists()

@@ -1,10 +1,14 @@
 """Who gets what, and how long stages idle: laws with exact answers, no processes."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.faults import Fault
+from core.lab.parallel import offload, replicas
 from core.lab.parallel.deal import (
     deal,
     deal_heads,
@@ -13,12 +17,16 @@ from core.lab.parallel.deal import (
     most_ranks,
     plan_of,
 )
+from core.lab.parallel.pipeline import _bars, _timeline
+from core.lab.parallel.recorded import key_of
+from core.lab.parallel.records import OffloadRun, PipelineRun, ReplicaRun, TensorRun
 from core.lab.parallel.room import check_room, weights_of
 from core.lab.parallel.stages import (
     Bar,
     bubble,
     check_micro_batches,
     ideal_bubble,
+    layer_cost,
     stages_of,
     unequal_bubble,
 )
@@ -142,6 +150,10 @@ def test_stages_by_layers_and_by_cost():
     assert "allowed" in _refused(lambda: stages_of(info(), 2, "luck")).params
 
 
+def test_a_feed_forward_part_without_a_gate_is_a_matrix_less():
+    assert layer_cost(info()) - layer_cost(info(gated=False)) == 576 * 1536
+
+
 def _refused(call):
     with pytest.raises(Fault) as caught:
         call()
@@ -194,3 +206,78 @@ def test_the_formula_for_unequal_stages_is_the_schedule(cost, count):
 def test_micro_batches_divide_the_batch():
     assert [check_micro_batches(n) for n in (1, 2, 4, 8)] == [1, 2, 4, 8]
     assert _refused(lambda: check_micro_batches(3)).code == "bad_micro_batches"
+
+
+def test_the_pass_of_median_length_is_drawn_in_milliseconds():
+    """Two stages, one piece; passes of 3, 1 and 2 s on a clock that did not begin at 0."""
+
+    def answers(stage):
+        return [
+            {"bars": [[100.0, 100.0 + stage]]},
+            {"bars": [[100.0 + stage, 100.0 + 2 * stage]]},
+        ]
+
+    passes = [_bars(answers(seconds)) for seconds in (1.5, 0.5, 1.0)]
+    assert passes[0] == (Bar(0, 0, 0.0, 1500.0), Bar(1, 0, 1500.0, 3000.0))
+    found = _timeline(1, passes, 0.0, PipelineRun(stages_of(info(), 2)))
+    assert found.bars == (Bar(0, 0, 0.0, 1000.0), Bar(1, 0, 1000.0, 2000.0))
+    assert (found.took.low, found.took.median, found.took.high) == (1000, 2000, 3000)
+    assert found.bubble == found.ideal == found.unequal == 0.5
+
+
+class Replies:
+    """A crew without processes: a step takes rank 0 as many milliseconds as texts are read,
+    and rank 1 ten more."""
+
+    def __init__(self, folder):
+        self.folder, self.texts = folder, 1
+
+    def ask(self, do, *, only=None, **rest):
+        yield
+        self.texts = rest.get("copies", self.texts)
+        ranks = (0, 1) if only is None else (only,)
+        return [{"ms": self.texts + 10.0 * rank} for rank in ranks]
+
+    def ask_each(self, do, rests):
+        yield
+        return [{"weights": weights, "places": []} for weights in (1000, 400)]
+
+
+def test_of_two_copies_the_slower_one_is_waited_for(tmp_path):
+    engine = SimpleNamespace(info=info())
+    *_, found = replicas._measured(Replies(tmp_path), [5], ReplicaRun(), engine)
+    waits = {(one.replicas, one.batch): one.step.median for one in found.servings}
+    assert waits == {
+        (n, batch): batch + 10 * (n == 2) for n in (1, 2) for batch in (1, 2, 4, 8, 16)
+    }
+
+
+def test_the_one_with_room_is_the_first_worker(tmp_path):
+    for rank in (0, 1):
+        np.savez(tmp_path / f"step{rank}.npz", logits=np.array([1.0, 2.0 + rank]))
+    engine = SimpleNamespace(info=info())
+    *_, found = offload._measured(Replies(tmp_path), [5], OffloadRun(0.5), engine)
+    assert (found.whole_step.median, found.step.median) == (1, 11)
+    assert (found.whole_bytes, found.held_bytes, found.difference) == (1000, 400, 1.0)
+
+
+def test_shares_of_the_heads():
+    assert plan_of(info(), 2).balance == (6 / 9, 3 / 9)
+
+
+def test_a_record_answers_one_question():
+    runs = (
+        TensorRun(plan_of(info(), 3)), TensorRun(plan_of(info(), 3, "whole")),
+        TensorRun(plan_of(info(), 2)), PipelineRun(stages_of(info(), 2)),
+        PipelineRun(stages_of(info(), 2, "cost")), OffloadRun(0.25), OffloadRun(0.5),
+        ReplicaRun(dtype="float32"), ReplicaRun(dtype="bfloat16"),
+    )  # fmt: skip
+    assert len({key_of("m", run) for run in runs}) == len(runs)
+    assert not {key_of("m", run) for run in runs} & {key_of("n", run) for run in runs}
+
+
+def test_an_untied_head_is_a_table_more():
+    table = 49152 * 576
+    untied = info(parameters=info().parameters + table)
+    tied, more = (sum(weights_of(each, plan_of(each, 3))) for each in (info(), untied))
+    assert more - tied == 4 * table

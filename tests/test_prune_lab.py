@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from core.cli.lab_prune_lines import _crossings, _size, _times
 from core.decode.generate import Stopped, run
 from core.edits.spec import ModelEdit, Zeros, parse_edit
 from core.engine.local import LocalEngine
@@ -41,6 +42,16 @@ def end_of(turns):
     assert done == [False] * (len(done) - 1) + [True]
     assert last.progress == pytest.approx(1)
     return last
+
+
+def iter_to_end(turns):
+    """What is yielded, and then the result."""
+    while True:
+        try:
+            yield next(turns)
+        except StopIteration as end:
+            yield end.value
+            return
 
 
 def judged(model, engine):
@@ -158,6 +169,12 @@ def test_each_point_of_a_sweep_is_that_share_of_the_original(engine):
     assert len(settings()) == 39
 
 
+def test_zeros_are_counted_in_the_matrices_of_the_layers_alone():
+    size = prune_copy.size_of(load("tiny#zeros:0.25:magnitude").model)
+    assert (size.zeros, size.weights) == (18_432 // 4, 18_432)
+    assert size.parameters == 36_384
+
+
 def test_removals_are_sized_judged_and_timed(engine, ids):
     edits = ladder(engine.info, [1, 0])
     assert [e.layers for e in edits if e.layers] == [(1,)]
@@ -170,6 +187,17 @@ def test_removals_are_sized_judged_and_timed(engine, ids):
     assert found.original.nbytes - half.size.nbytes == 4 * 3 * 2 * 32 * 32
     assert all(row.times.ratio > 0 for row in found.rows)
     assert all(row.size.nbytes < found.original.nbytes for row in found.rows)
+
+
+def test_times_are_those_of_the_original_and_of_the_copy(engine, ids, monkeypatch):
+    twin = load("tiny").model
+    with engine.borrowed() as model:
+        own = model
+    monkeypatch.setattr(prune_copy, "milliseconds", lambda c: 2.0 if c.args[0] is own else 5.0)
+    *_, last = iter_to_end(prune_copy.timing(engine, twin, ids, 3))
+    assert (last.original.median, last.edited.median, last.ratio) == (2, 5, 2.5)
+    assert last.original.repeats == last.edited.repeats == 3
+    assert last.context == len(ids) - 1
 
 
 # ---------------------------------------------------------------- importance
@@ -234,6 +262,11 @@ def test_a_cut_counts_every_weight(engine):
     assert mixed.dropped.sum() == 1024
     edited = load("tiny#zeros:0.5:wanda").model.get_submodule(name).weight
     assert mixed.smallest_kept == pytest.approx(float(edited.abs()[edited != 0].min()))
+    # The dice are those of the edited model, for this matrix too.
+    (dice,) = cut(engine, name, Zeros(0.5, "random"))
+    edited = load("tiny#zeros:0.5:random").model.get_submodule(name).weight
+    left = edited[edited != 0].numpy().clip(dice.edges[0], dice.edges[-1])
+    assert dice.kept.tolist() == np.histogram(left, dice.edges)[0].tolist()
     (none,) = cut(engine, name, Zeros(0.0, "random"))
     assert none.dropped.sum() == 0
     with pytest.raises(KeyError):
@@ -256,6 +289,25 @@ def test_the_list_holds_what_is_not_zero_and_multiplies_alike(engine):
         assert size == 8 * kept + 4 * (rows + 1)
     assert [(p.zeros, p.tokens) for p in found.points] == [(0.5, 1), (0.5, 3), (0.9, 1), (0.9, 3)]
     assert all(p.difference < 1e-4 for p in found.points)
+
+
+def test_the_table_and_the_list_are_timed_under_their_own_names(engine, monkeypatch):
+    """A clock that tells the two ways to keep a matrix apart."""
+
+    def turns(calls, repeats):
+        yield 1.0
+        return {name: Spread.of([call()] * repeats) for name, call in calls.items()}
+
+    def timed(matrix, x):
+        return lambda: 3.0 if matrix.layout is torch.strided else 7.0
+
+    monkeypatch.setattr("core.lab.sparse.in_turns", turns)
+    monkeypatch.setattr("core.lab.sparse._timed", timed)
+    found = end_of(crossings(engine, zeros=(0.5,), tokens=(1,), repeats=2))
+    assert (found.points[0].dense.median, found.points[0].sparse.median) == (3, 7)
+    # Gate, the first of the three largest matrices of the second of two layers.
+    assert found.name == "model.layers.1.mlp.gate_proj"
+    assert (found.rows, found.columns) == (64, 32)
 
 
 def test_the_crossover_is_where_the_list_wins_from_there_on(engine):
@@ -371,3 +423,18 @@ def test_lines_for_people(cli):
     assert code == 0
     assert "off together: sum of single effects, joint effect" in out
     assert "CSR" in out
+
+
+def test_lines_say_what_the_record_says():
+    times = {"edited": {"median": 2.0}, "original": {"median": 5.0}, "ratio": 0.4}
+    assert _times(times) == "step 2.0 ms, original 5.0 ms: × 0.40"
+    size = {"nbytes": 2_000_000, "parameters": 500, "zeros": 1, "weights": 4}
+    assert _size(size) == "2.0 MB · 500 parameters · 25.00% of the layers' weights are 0"
+    point = {"zeros": 0.5, "tokens": 1, "dense": {"median": 0.25}, "sparse": {"median": 0.5}}
+    machine = {"processor": "p", "threads": 2, "date": "today"}
+    found = {
+        "name": "m", "rows": 3, "columns": 4, "points": [point], "sparse_bytes": [[0.5, 12]],
+        "dense_bytes": 48, "machine": machine, "done": True,
+    }  # fmt: skip
+    *_, line, _ = _crossings(found)
+    assert line.split() == ["50%", "1", "250", "µs", "500", "µs", "25%"]

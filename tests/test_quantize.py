@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from core.decode.generate import generate
 from core.edits.grid import Grid, on_grid, round_to
 from core.edits.rounding import rows_of
 from core.edits.spec import ModelEdit, Packing, Rounding, parse_edit, spell
@@ -16,9 +17,19 @@ from core.engine.local import LocalEngine
 from core.faults import Fault
 from core.lab import copies, quantize_recorded
 from core.lab.copies import private
-from core.lab.quantize import effect, sweep
+from core.lab.quality import quality, reference, text_ids
+from core.lab.quantize import STREAM_TEXT, effect, sweep
 from core.lab.quantize_copy import packed, relative, set_rounded, would_take
-from core.lab.quantize_look import by_hand, look, matrix, matrix_names, origin, outliers, sits_on
+from core.lab.quantize_look import (
+    by_hand,
+    look,
+    matrix,
+    matrix_names,
+    origin,
+    outliers,
+    sits_on,
+    span_scale,
+)
 from core.lab.quantize_recorded import recorded
 from core.lab.quantize_records import BITS, CURVES, PACKINGS, Stored, line, named, repeats
 from core.lab.quantize_speed import speed
@@ -27,6 +38,7 @@ from core.models.catalog import DEFAULT
 from core.models.load import load
 from core.models.loaded import tensor_bytes
 from core.models.tiny import tiny_of
+from core.settings import Settings
 from core.trace import nbytes
 
 
@@ -152,6 +164,27 @@ def test_the_size_of_codes_is_that_of_the_packed_tensors(tiny, storage):
     assert computed == tensor_bytes([*twin.parameters(), *twin.buffers()])
 
 
+@pytest.mark.parametrize("head", [False, True])
+def test_the_head_is_rounded_where_it_is_asked_for(tiny, head):
+    setting = Rounding(Grid(3), head)
+    weight = weights_of(tiny)["lm_head.weight"]
+    wanted = torch.from_numpy(round_to(weight.numpy(), setting.grid).values) if head else weight
+    twin = private(tiny)
+    errors = end(set_rounded(tiny, twin, setting))
+    assert torch.equal(twin.lm_head.weight, wanted)
+    assert ("lm_head" in errors) == head
+    assert torch.equal(load(f"tiny#{named(setting)}").model.lm_head.weight, wanted)
+
+
+def test_one_scale_for_a_whole_matrix_is_stored_once(tiny):
+    # 14 matrices with 18,432 weights of a byte each; all else and 16 frequencies' bytes as ever.
+    with tiny.borrowed() as model:
+        rest, frequencies = 36_384 - 18_432, tensor_bytes(model.buffers())
+        for grid, each in ((Grid(8, "tensor"), 2), (Grid(8, "tensor", symmetric=False), 4)):
+            computed = would_take(model, Rounding(grid))
+            assert computed == 18_432 + 14 * each + 2 * rest + frequencies
+
+
 # ---------------------------------------------------------------- one setting
 
 
@@ -172,6 +205,28 @@ def test_an_effect_is_told_bit_by_bit(tiny):
     assert len(found.layers) == tiny.info.layers
     assert found.layers[0].stream > 0.05
     assert nbytes(found) == 0
+
+
+def test_an_effect_is_the_original_beside_the_rounded_model(tiny):
+    ids = tiny.vocabulary.read("the thing").ids
+    edited = LocalEngine(load("tiny#bits:3:channel"))
+    found = last(effect(tiny, Rounding(Grid(3)), ids, tokens=5))
+    settings = Settings(strategy="greedy", max_new=5)
+    for engine, text, chances in (
+        (tiny, found.before, [one.before for one in found.candidates]),
+        (edited, found.after, [one.after for one in found.candidates]),
+    ):
+        assert list(text) == [step.choice.id for step in generate(engine, ids, settings)]
+        p = torch.from_numpy(engine.forward(ids).logits.copy()).softmax(-1)
+        assert chances == pytest.approx([float(p[one.id]) for one in found.candidates], abs=1e-6)
+    assert found.before != found.after
+    read = text_ids(tiny.vocabulary, STREAM_TEXT)
+    one, other = (engine.forward(read).residual for engine in (tiny, edited))
+    off = np.linalg.norm(other - one, axis=-1) / np.linalg.norm(one, axis=-1)
+    assert [layer.stream for layer in found.layers] == pytest.approx(off.mean(-1), rel=1e-3)
+    rows = end(reference(tiny))
+    with tiny.borrowed() as model:
+        assert found.perplexity == pytest.approx(quality(model, rows).perplexity, rel=1e-6)
 
 
 def test_rounding_to_the_grid_that_is_there_costs_nothing():
@@ -253,6 +308,16 @@ def test_outliers_and_what_they_do_to_the_scale():
     assert seen.points.size == 15
 
 
+def test_errors_and_deviations_by_hand():
+    # Three halves are lost; what is left of the row is its own grid.
+    found = span_scale(np.array([[0.5, 1.5, 2.5, -7.0]]), Grid(4))
+    assert found.error == pytest.approx(0.75**0.5 / (0.25 + 2.25 + 6.25 + 49) ** 0.5)
+    assert found.zeroed == 0.25
+    # Their mean is 0, and the mean of their squares is 3.
+    (largest, *_) = outliers(np.array([[-3.0, 1.0, 1.0, 1.0]]))
+    assert (largest.value, largest.deviations) == (-3, pytest.approx(3**0.5))
+
+
 def test_any_matrix_can_be_looked_at(tiny):
     names = matrix_names(tiny)
     assert len(names) == 15
@@ -282,6 +347,22 @@ def test_sizes_are_those_of_the_tensors_and_what_is_missing_is_named(tiny, monke
     assert sizes["int8"] == 55_392
     assert all(row.step.repeats == row.prefill.repeats == 2 for row in found.rows)
     assert all(row.step.low <= row.step.median <= row.step.high for row in found.rows)
+
+
+def test_steps_and_prefills_are_timed_under_their_own_names(tiny, monkeypatch):
+    """A clock for which a step takes 2 ms and a prefill 9."""
+
+    def turns(calls, repeats):
+        yield 1.0
+        return {name: Spread.of([call()] * repeats) for name, call in calls.items()}
+
+    monkeypatch.setattr("core.lab.quantize_speed.in_turns", turns)
+    monkeypatch.setattr("core.lab.quantize_speed.step", lambda *_: lambda: 2.0)
+    monkeypatch.setattr("core.lab.quantize_speed.prefill", lambda *_: lambda: 9.0)
+    found = last(speed(tiny, (Packing("int4", 32),), repeats=1))
+    assert [(row.step.median, row.prefill.median) for row in found.rows] == [(2, 9)] * 2
+    judged = quality(packed(tiny, Packing("int4", 32)), end(reference(tiny)))
+    assert (found.rows[1].kl, found.rows[1].top1) == pytest.approx((judged.kl, judged.top1))
 
 
 def test_other_faults_of_a_copy_are_not_swallowed(tiny, monkeypatch):

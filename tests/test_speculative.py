@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from core.lab.speculative import (
     overlap,
 )
 from core.lab.speculative_readers import CachedReader
-from core.lab.speculative_records import draft_name
+from core.lab.speculative_records import Drafted, PlainStep, Round, Speculation, draft_name
 from core.lab.speculative_round import Text, round_of
 from core.lab.speculative_run import same_tokenizer, speculated
 from core.models.load import load
@@ -233,7 +234,8 @@ def test_greedy_is_the_greedy_text(tiny, rounded, prompt, gamma):
     assert list(run.ids) == list(run.plain_ids) == engine
     assert run.same_text
     assert 0 < run.acceptance < 1
-    assert all(token.p in {0.0, 1.0} for r in run.rounds for token in r.drafted if token.kept)
+    judged = [token for r in run.rounds for token in r.drafted if token.kept is not None]
+    assert [token.p for token in judged] == [float(token.kept) for token in judged]
     assert sum(len(r.ids) for r in run.rounds) == 40
 
 
@@ -297,6 +299,61 @@ def test_the_rounds_add_up(tiny, rounded, prompt):
     assert run.speed == pytest.approx(run.plain_ms_a_token / run.ms_a_token)
     whole = sum(made.ms for made in run.rounds)
     assert run.ms_a_token == pytest.approx(whole / 30)
+
+
+def test_the_figures_of_a_run_by_hand():
+    """Of three proposals one is kept, one rejected, one never judged; then all three are kept;
+    then the text ends after a single proposal."""
+
+    def proposed(*kept):
+        return tuple(Drafted(7, 0.5, None, verdict, None, 0.25) for verdict in kept)
+
+    def made(drafted, ending, choose_ms):
+        return Round(0, drafted, ending, 8, 1.0, (2.0,) * len(drafted), 8.0, choose_ms, 4)
+
+    rounds = (
+        made(proposed(True, False, None), "replaced", 1.0),
+        made(proposed(True, True, True), "bonus", 3.0),
+        made(proposed(True), "bonus", 0.0),
+    )
+    info = LocalEngine(tiny_of("llama")).info
+    found = replace(
+        Speculation.begun(info, "draft", (1,), 3, GREEDY),
+        rounds=rounds,
+        plain=(PlainStep(7, 4.0, 1.0),),
+    )
+    assert (found.proposed, found.judged, found.accepted) == (7, 6, 5)
+    assert found.acceptance == pytest.approx(5 / 6)
+    assert found.mean_overlap == 0.25
+    # Two full rounds of 2 and of 4 tokens; the third could not be full.
+    assert found.tokens_per_pass == 3
+    assert found.expected == expected_tokens(5 / 6, 3)
+    # 15, 17 and 10 ms for 2 + 4 + 2 tokens.
+    assert found.ms_a_token == 42 / 8
+    assert found.speed == pytest.approx(5 / (42 / 8))
+    # A draft's pass takes half of a plain one, the checking pass two.
+    assert found.expected_speed == pytest.approx(expected_tokens(5 / 6, 3) / (3 * 0.5 + 2))
+
+
+def test_the_probability_of_the_last_token_is_that_of_what_it_was_drawn_from():
+    size, seen = 3, set()
+    target, draft = tables(5, size, 4), tables(6, size, 4)
+    for seed in range(40):
+        text = Text([9], 1, Settings(seed=seed), NO_RULES)
+        made = round_of(text, Table(draft), Table(target), 2)
+        before = tuple(token.id for token in made.drafted[: made.accepted])
+        p, q = np.exp(target[before]), np.exp(draft[before])
+        drawn_from = leftover(p, q) if made.ending == "replaced" else p
+        assert made.extra_p == pytest.approx(drawn_from[made.extra])
+        seen.add(made.ending)
+    assert seen == {"replaced", "bonus"}
+
+
+def test_bytes_are_those_of_either_model(tiny, prompt):
+    draft = LocalEngine(load("tiny#int8", device="cpu"))
+    *_, run = speculated(tiny, draft, prompt, Settings(max_new=1), 1)
+    assert run.model_bytes == tiny.info.bytes_in_memory
+    assert run.draft_bytes == draft.info.bytes_in_memory < run.model_bytes
 
 
 def test_an_end_token_ends_it(tiny, rounded, prompt):

@@ -182,6 +182,25 @@ def test_models_stay_within_their_bytes_and_edited_copies_go_first(works):
     assert {store.state(name).status for name in ("smollm2-135m", "gemma3-270m")} == {"ready"}
 
 
+def test_a_copy_that_does_not_fit_beside_its_original_says_so(works):
+    store = ModelStore(works.factory, fetcher=works.fetcher, memory=15 * 10**8)
+    copy = "smollm2-135m#bits:4:channel"
+    works.on_disk |= {copy, "gemma3-270m"}
+    original = ready(store, "smollm2-135m")
+    for _ in range(3):
+        store.request(copy)
+        failed = store.wait(copy, 10)
+        assert failed.fault.code == "copy_no_room"
+        assert failed.fault.params["budget"] == 1500
+        assert store.engine("smollm2-135m") is original
+    assert works.built == ["smollm2-135m"]
+    # It fits as soon as the original is gone.
+    ready(store, "gemma3-270m")
+    assert store.state("smollm2-135m").status == "absent"
+    store.request(copy, retry=True)
+    assert store.wait(copy, 10).status == "ready"
+
+
 def test_a_model_larger_than_the_budget_is_kept_alone(works):
     store = ModelStore(works.factory, fetcher=works.fetcher, memory=1)
     works.on_disk.add("gemma3-270m")

@@ -17,11 +17,22 @@ from core.engine.toy import open_toy
 from core.faults import Fault
 from core.lab import training_run
 from core.lab.models import local
+from core.lab.quality import quality, reference
+from core.lab.timing import Spread
 from core.lab.training_bytes import needed_bytes
-from core.lab.training_moved import fingerprint, kind_of
-from core.lab.training_records import OTHER, SENTENCE, Ask, ask_of, beginning
+from core.lab.training_moved import fingerprint, kind_of, moved
+from core.lab.training_records import (
+    OTHER,
+    SENTENCE,
+    Ask,
+    Frozen,
+    Look,
+    Prediction,
+    ask_of,
+    beginning,
+)
 from core.lab.training_run import trained
-from core.lab.training_step import kept, storages
+from core.lab.training_step import kept, optimizer_of, step, storages
 from core.lab.training_stored import Words, as_text, from_plain, stored, to_plain
 from core.models.load import load
 from core.models.tiny import tiny, tiny_of
@@ -85,6 +96,33 @@ def test_every_step_lowers_the_loss_and_it_is_the_mean_of_the_tokens(done):
     assert found.losses == pytest.approx((-np.log(found.token_p)).mean(1), rel=1e-4)
 
 
+def test_times_by_a_clock_that_is_set(monkeypatch):
+    model = tiny_of("llama").model.requires_grad_(True)
+    clock = iter([0.0, 1.0, 10.0, 12.0, 20.0, 24.0])
+    monkeypatch.setattr("core.lab.training_step.time.perf_counter", lambda: next(clock))
+    optimizer = optimizer_of(model, "sgd", 1e-3)
+    made, _ = end_of(step(model, optimizer, torch.tensor([[5, 6, 7]]), 500.0))
+    assert (made.forward_ms, made.backward_ms, made.update_ms) == (1000, 2000, 4000)
+    assert (made.inference_ms, made.ms) == (500, 7000)
+
+
+def test_the_first_step_is_slow_and_not_counted(done):
+    found = done[-1]
+    steps = tuple(
+        dataclasses.replace(one, forward_ms=ms, backward_ms=0.0, update_ms=1.0)
+        for one, ms in zip(found.steps, (900.0, 5.0, 1.0, 3.0), strict=True)
+    )
+    few = dataclasses.replace(found, steps=steps)
+    assert few.forward_ms == Spread(3.0, 1.0, 5.0, 3)
+    assert few.step_ms == Spread(4.0, 2.0, 6.0, 3)
+    assert dataclasses.replace(found, steps=steps[:1]).forward_ms.median == 900
+
+
+def test_the_divergence_is_from_before_to_after():
+    before, after = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
+    assert training_run._kl(before, after) == pytest.approx(math.log(2))
+
+
 def test_before_is_the_served_model_and_after_is_not(tiny, done):
     for found in (done[-1].prompt, done[-1].other):
         own = probabilities(tiny.forward(found.prompt).logits)
@@ -100,9 +138,20 @@ def test_before_is_the_served_model_and_after_is_not(tiny, done):
     at = len(prompt.prompt) - 1
     before, after = done[-1].token_p[0, at], done[-1].token_p[-1, at]
     assert after > before
-    rows = {token: (p, q) for token, p, q in prompt.rows(10)}
-    if learned in rows:
-        assert rows[learned] == pytest.approx((before, after), abs=1e-5)
+    # p of the same token by two ways: after the prompt, and inside the sentence.
+    own = probabilities(tiny.forward(prompt.prompt).logits)
+    assert own[learned] == pytest.approx(before, abs=1e-6)
+    rows = prompt.rows(10)
+    assert len(rows) >= 10
+    assert [p for _, p, _ in rows] == pytest.approx([own[token] for token, _, _ in rows], abs=1e-6)
+
+
+def test_rows_are_the_favourites_of_both_times():
+    first, then = Look(((5, 0.6), (6, 0.3)), ()), Look(((7, 0.5), (5, 0.4)), ())
+    found = Prediction((1,), first, then, before_p=(0.1, 0.6), after_p=(0.4, 0.05))
+    assert found.rows(1) == ((5, 0.6, 0.4), (7, 0.1, 0.5))
+    assert found.rows(2) == ((5, 0.6, 0.4), (7, 0.1, 0.5), (6, 0.3, 0.05))
+    assert Prediction((1,), first).rows(1) == ((5, 0.6, None),)
 
 
 # ---------------------------------------------------------------- bytes
@@ -160,6 +209,29 @@ def test_what_is_needed_is_said_before(tiny, done):
     expected = needed_bytes(tiny.info, done[-1].ask)
     assert done[0].needed == expected
     assert 0.8 < done[-1].kept.training / expected < 1.5
+
+
+def test_adamw_needs_two_more_numbers_a_weight(tiny):
+    adamw, sgd = (needed_bytes(tiny.info, ask(tiny, optimizer=name)) for name in ("adamw", "sgd"))
+    assert adamw - sgd == 2 * 4 * tiny.info.parameters
+    # What is left without weights and gradients grows with the text, and with it alone.
+    text = sgd - 2 * 4 * tiny.info.parameters
+    assert 0 < text < 4 * len(ask(tiny).sentence) * 4000
+
+
+def test_a_byte_too_few_is_too_few(tiny, monkeypatch):
+    question = ask(tiny)
+    needed = needed_bytes(tiny.info, question)
+
+    def free(size):
+        found = type("Memory", (), {"available": size})
+        monkeypatch.setattr(training_run.psutil, "virtual_memory", lambda: found)
+
+    free(needed)
+    assert training_run.check(tiny, question) == needed
+    free(needed - 1)
+    with pytest.raises(Fault):
+        training_run.check(tiny, question)
 
 
 def test_without_memory_it_is_not_begun(tiny, monkeypatch):
@@ -265,6 +337,33 @@ def test_forgetting_is_judged_on_four_texts(done):
     found = done[-1].forgotten
     assert [each.name for each in found] == ["prose", "facts", "code", "chinese"]
     assert all(each.kl > 0 and 0 <= each.top1 <= 1 for each in found)
+
+
+def test_before_is_the_perplexity_of_the_original(tiny, done):
+    rows = end_of(reference(tiny, most=128))
+    with tiny.borrowed() as model:
+        for row, found in zip(rows, done[-1].forgotten, strict=True):
+            own = quality(model, [row])
+            assert found.before == pytest.approx(own.perplexity, rel=1e-5)
+            assert (found.name, found.positions) == (row.name, own.positions)
+
+
+def test_half_as_large_again_has_moved_by_a_half():
+    original, trained_ = tiny_of("llama").model, tiny_of("llama").model
+    with torch.no_grad():
+        trained_.lm_head.weight.mul_(1.5)
+    groups, tensors = moved(original, trained_)
+    assert {group.kind: group.relative for group in groups} == {
+        "embedding": 0, "attention": 0, "feed_forward": 0, "norm": 0, "head": pytest.approx(0.5),
+    }  # fmt: skip
+    assert tensors[0] == ("lm_head.weight", pytest.approx(0.5))
+
+
+@pytest.mark.parametrize(
+    ("after", "equal", "untouched"), [("a", True, True), ("b", True, False), ("a", False, False)]
+)
+def test_untouched_are_equal_weights_with_equal_scores(after, equal, untouched):
+    assert Frozen(0, True, "a", after, equal).untouched == untouched
 
 
 def test_a_larger_rate_forgets_more(tiny):

@@ -23,7 +23,8 @@ from core.engine.cost import check_prompt
 from core.engine.memory import ByteLRU
 from core.settings import BeamSettings
 from ui.beam_source import Source, greedy_of, question, reader_of
-from ui.jobs import Job, Jobs, Turns, who
+from ui.jobs import Job, Jobs, Turns
+from ui.readers import who
 
 _Half = tuple[BeamSettings, State, tuple[BeamStep, ...]]
 SEARCH_BYTES: Final = 64_000_000

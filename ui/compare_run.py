@@ -26,7 +26,8 @@ from ui.compare_setup import Setup
 from ui.edit_words import model_words
 from ui.figures.compare_rows import Scene, chosen
 from ui.i18n import Catalog, plain
-from ui.jobs import Look, Turns, who
+from ui.jobs import Look, Turns
+from ui.readers import who
 
 MOMENT: Final = 0.5
 """Seconds for which a page waits, so that quick answers come at once."""

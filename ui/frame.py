@@ -20,7 +20,7 @@ from core.faults import Fault, NotReady
 from core.models.catalog import title_of
 from core.recorded import RecordedEngine
 from core.trace import Generation, StepTrace
-from ui import link, long_run, state
+from ui import lab, link, long_run, state
 from ui.components.page_tools import page_tools
 from ui.components.strip import strip
 from ui.context import Context
@@ -84,6 +84,7 @@ def _story(name: str, body: Body, meanwhile: Meanwhile | None) -> None:
     except Exception:
         _log.exception("page %s", name)
         st.error(t("frame.broken"))
+    lab.leave_what_is_not_drawn()
     _lesson(t, name)
     state.write_link()
 

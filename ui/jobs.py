@@ -2,32 +2,37 @@
 
 A page starts a job or joins it, looks at how far it is, and says so each time. A job that
 nobody has looked at for a while pauses, and ends after a longer while; whoever stops it ends
-it, unless others are watching. Finished answers are kept under a byte budget.
+it, unless others are watching. Finished answers are kept under a byte budget. Jobs that wait
+for each other go in the order in which they came (:mod:`ui.gate`).
 """
 
 from __future__ import annotations
 
-import itertools
+import atexit
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-import streamlit as st
-
 from core.decode.generate import Stopped
 from core.engine.memory import ByteLRU
 from core.faults import Fault
+from ui.gate import Gate
+from ui.readers import here
 
 PATIENCE: Final = 10.0
 """Seconds without a look after which a job pauses: the page was left, or is hidden."""
+AWAY: Final = 10.0
+"""Seconds for which a job still goes on for a reader who opened another page or closed it."""
 FORGET: Final = 120.0
 """Seconds after which a paused job ends."""
+FAREWELL: Final = 5.0
+"""Seconds in which jobs may end their turn when the program ends: torch does not like to be
+left in the middle of one."""
 FAULTS: Final = 200
 """Failed questions that are remembered, so that no page asks them again and again."""
-_WHO: Final = "job_reader"
-_COUNT: Final = itertools.count()
 
 
 class Answer(Protocol):
@@ -37,18 +42,11 @@ class Answer(Protocol):
     def done(self) -> bool: ...
 
 
+_every: weakref.WeakSet[Jobs[Any]] = weakref.WeakSet()
 T = TypeVar("T", bound=Answer)
 Turns = Callable[[], Generator[T, None, Any]]
 """The work, turn by turn. Where it is stopped, ``Stopped`` is raised in it; it may yield once
 more what there is."""
-
-
-def who() -> int:
-    """This reader among all who watch."""
-    if _WHO not in st.session_state:
-        st.session_state[_WHO] = next(_COUNT)
-    found: int = st.session_state[_WHO]
-    return found
 
 
 @dataclass(frozen=True)
@@ -63,39 +61,70 @@ class Look(Generic[T]):
 
 
 class Job(Generic[T]):
-    """One question in its own thread."""
+    """One question in its own thread. ``gate`` lets it compute: turn by turn, or, if ``whole``,
+    from its beginning to its end or pause."""
 
     def __init__(
         self,
         turns: Turns[T],
         keep: Callable[[T], None],
-        gate: threading.Semaphore,
+        gate: Gate,
         *,
         failed: str,
         patience: float | None = None,
+        whole: bool = False,
     ) -> None:
         self._patience = patience
-        self._turns, self._keep, self._gate, self._failed = turns, keep, gate, failed
+        self._turns, self._keep, self._failed = turns, keep, failed
+        self._gate, self._whole = gate, whole
         self._changed = threading.Condition()
         self._watchers: dict[Hashable, float] = {}
-        self._stopped = False
+        """Reader → until when its last look counts."""
+        self._stopped, self._began = False, time.monotonic()
         self.look: Look[T] = Look(None, True)
-        threading.Thread(target=self._work, name="job", daemon=True).start()
+        self._thread = threading.Thread(target=self._work, name="job", daemon=True)
+        self._thread.start()
+
+    @property
+    def patience(self) -> float:
+        return PATIENCE if self._patience is None else self._patience
+
+    @property
+    def before(self) -> int:
+        """Jobs that have to end or to take their turn first."""
+        return self._gate.before(self)
 
     def watch(self, who: Hashable) -> Look[T]:
         """Say that ``who`` is looking, and how far it is."""
         with self._changed:
-            self._watchers[who] = time.monotonic()
+            self._watchers[who] = time.monotonic() + self.patience
             self._changed.notify_all()
             return self.look
+
+    def away(self, who: Hashable) -> None:
+        """``who`` looks at another page now; may come back within a moment."""
+        with self._changed:
+            if who in self._watchers:
+                self._watchers[who] = min(self._watchers[who], time.monotonic() + AWAY)
 
     def leave(self, who: Hashable) -> None:
         """``who`` has seen enough; the last one who leaves stops the job."""
         with self._changed:
             self._watchers.pop(who, None)
+            self._watchers = {who: end for who, end in self._watchers.items() if here(who)}
             if not self._awake():
                 self._stopped = True
             self._changed.notify_all()
+
+    def end(self) -> None:
+        """Stop it, whoever watches."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def join(self, seconds: float) -> None:
+        """Wait until its thread has ended, or so long."""
+        self._thread.join(seconds)
 
     def wait(self, seconds: float) -> Look[T]:
         """How far it is when it has ended, or after so many seconds."""
@@ -104,15 +133,23 @@ class Job(Generic[T]):
             return self.look
 
     def _awake(self) -> bool:
-        latest = max(self._watchers.values(), default=0.0)
-        patience = PATIENCE if self._patience is None else self._patience
-        return time.monotonic() - latest < patience
+        now, less = time.monotonic(), max(0.0, self.patience - AWAY)
+        return any(
+            end > now and (end > now + less or here(who)) for who, end in self._watchers.items()
+        )
 
     def _go_on(self) -> bool:
         """Whether anybody wants another turn; waits for them for a while."""
         with self._changed:
+            if not self._stopped and not self._awake():
+                self._gate.release(self)
             self._changed.wait_for(lambda: self._stopped or self._awake(), FORGET)
             return not self._stopped and self._awake()
+
+    def _wanted(self) -> bool:
+        """Whether it is worth waiting for the gate."""
+        latest = max(tuple(self._watchers.values()), default=self._began)
+        return not self._stopped and time.monotonic() - latest < FORGET
 
     def _work(self) -> None:
         try:
@@ -122,23 +159,26 @@ class Job(Generic[T]):
         except BaseException:
             self._end(replace(self.look, running=False, fault=Fault(self._failed)))
             raise
+        finally:
+            self._gate.release(self)
 
     def _run(self) -> None:
         turns = self._turns()
-        while True:
-            # Others take their turn in between, and while nobody looks at this one.
-            with self._gate:
-                now = next(turns, None)
+        while self._gate.enter(self, self._wanted):
+            now = next(turns, None)
+            if not self._whole:
+                self._gate.release(self)
             if now is None:
-                break
+                self._end(replace(self.look, running=False))
+                return
             if now.done:
                 self._keep(now)
             with self._changed:
                 self.look = Look(now, not now.done)
             if not now.done and not self._go_on():
-                self._end(Look(_last(turns, now), False))
-                return
-        self._end(replace(self.look, running=False))
+                break
+        if self.look.running:
+            self._end(Look(_last(turns, self.look.value), False))
 
     def _end(self, look: Look[T]) -> None:
         with self._changed:
@@ -146,7 +186,7 @@ class Job(Generic[T]):
             self._changed.notify_all()
 
 
-def _last(turns: Generator[T, None, Any], now: T) -> T:
+def _last(turns: Generator[T, None, Any], now: T | None) -> T | None:
     """What there is when the work is stopped."""
     try:
         return turns.throw(Stopped())
@@ -161,7 +201,8 @@ class Jobs(Generic[T]):
 
     ``failed`` is the code of the fault for an error of the program, ``kept_bytes`` the budget
     for answers, whose ``size`` is in bytes; ``at_once`` jobs take a turn at the same time, the
-    others wait for theirs. A job pauses after ``patience`` seconds without a look.
+    others wait for theirs; with ``one_by_one`` they wait for the end of those before them, or
+    for their pause. A job pauses after ``patience`` seconds without a look.
     """
 
     def __init__(
@@ -172,14 +213,16 @@ class Jobs(Generic[T]):
         kept_bytes: int,
         at_once: int = 2,
         patience: float | None = None,
+        one_by_one: bool = False,
     ) -> None:
-        self._patience = patience
+        self._patience, self._one_by_one = patience, one_by_one
         self._code, self._size = failed, size
         self._kept: ByteLRU[Hashable, T] = ByteLRU(kept_bytes)
         self._running: dict[Hashable, Job[T]] = {}
         self._failed: dict[Hashable, Fault] = {}
         self._lock = threading.Lock()
-        self._gate = threading.Semaphore(at_once)
+        self._gate, self._side_gate = Gate(at_once), Gate(1)
+        _every.add(self)
 
     def known(self, key: Hashable) -> T | None:
         """A finished answer, if it is still kept."""
@@ -206,8 +249,11 @@ class Jobs(Generic[T]):
             self._tidy()
             return self._running.get(key)
 
-    def start(self, key: Hashable, turns: Turns[T], who: Hashable) -> Job[T]:
-        """Compute, or join whoever computes the same."""
+    def start(
+        self, key: Hashable, turns: Turns[T], who: Hashable, *, beside: bool = False
+    ) -> Job[T]:
+        """Compute, or join whoever computes the same. ``beside``: what takes a second does not
+        wait for what takes minutes."""
         with self._lock:
             self._tidy()
             found = self._running.get(key)
@@ -217,10 +263,25 @@ class Jobs(Generic[T]):
                     self._kept.put(key, done, self._size(done))
 
                 found = self._running[key] = Job(
-                    turns, keep, self._gate, failed=self._code, patience=self._patience
+                    turns,
+                    keep,
+                    self._side_gate if beside else self._gate,
+                    failed=self._code,
+                    patience=self._patience,
+                    whole=self._one_by_one,
                 )
         found.watch(who)
         return found
+
+    def end(self) -> None:
+        """Stop all of them, and wait a moment for the end of their turns."""
+        with self._lock:
+            running = list(self._running.values())
+        until = time.monotonic() + FAREWELL
+        for job in running:
+            job.end()
+        for job in running:
+            job.join(max(0.0, until - time.monotonic()))
 
     def _tidy(self) -> None:
         for key in [key for key, job in self._running.items() if not job.look.running]:
@@ -229,3 +290,9 @@ class Jobs(Generic[T]):
                 self._failed[key] = fault
         for key in list(self._failed)[:-FAULTS]:
             del self._failed[key]
+
+
+@atexit.register
+def _end_all() -> None:
+    for jobs in list(_every):
+        jobs.end()

@@ -1,7 +1,8 @@
 """An experiment on a page of the laboratory: asked for, watched while it runs, stopped, shown.
 
-The work is a job that all readers of the same question share (:mod:`ui.jobs`); one experiment
-runs at a time in this process, because two would spoil each other's times.
+The work is a job that all readers of the same question share (:mod:`ui.jobs`). One experiment
+after the other runs in this process, because two would spoil each other's times; only what takes
+a second or so does not wait.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from core.faults import Fault
 from core.trace import nbytes
 from ui.figures.words import whole_percent
 from ui.i18n import Catalog
-from ui.jobs import Answer, Jobs, Look, Turns, who
+from ui.jobs import Answer, Jobs, Look, Turns
+from ui.readers import who
 
 KEPT_BYTES: Final = 96_000_000
 MOMENT: Final = 0.4
@@ -28,6 +30,10 @@ PATIENCE: Final = 75.0
 """Seconds without a look after which an experiment pauses: a browser lets a page that is hidden
 for long look once a minute, and a reader who looks elsewhere meanwhile still wants the result."""
 _WHOLE: Final = "lab_whole"
+_DRAWN: Final = "lab_drawn"
+"""Names of the experiments that this run of the page has drawn."""
+_WATCHED: Final = "lab_watched"
+"""Name → the question that the reader watches."""
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Answer)
@@ -42,7 +48,10 @@ def size(record: Any) -> int:
 @st.cache_resource(show_spinner=False)
 def jobs() -> Jobs[Any]:
     """The experiments of this process."""
-    return Jobs("lab_failed", size=size, kept_bytes=KEPT_BYTES, at_once=1, patience=PATIENCE)
+    return Jobs(
+        "lab_failed", size=size, kept_bytes=KEPT_BYTES, at_once=1, patience=PATIENCE,
+        one_by_one=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,15 +88,19 @@ def experiment(
     button's label.
     """
     key = (name, key)
+    st.session_state.setdefault(_DRAWN, set()).add(name)
     found = _look(name, key, turns, auto)
     frame = _Frame(t, name, key, show, cost, before)
-    if found is None:
+    # One place on the page, whatever stands in it: a fragment is known by its place, and clicks
+    # into one that has moved on are lost.
+    with st.container(key=f"lab_box_{name}"):
+        if found is not None:
+            every = REFRESH if found.running else None
+            st.fragment(_draw, run_every=every)(frame, found.running)
+            return
         _ask(frame, run)
         if before is not None:
             before()
-        return
-    every = REFRESH if found.running else None
-    st.fragment(_draw, run_every=every)(frame, found.running)
 
 
 def _look(name: str, key: Hashable, turns: Turns[T], auto: bool) -> Look[T] | None:
@@ -97,7 +110,7 @@ def _look(name: str, key: Hashable, turns: Turns[T], auto: bool) -> Look[T] | No
         _leave_others(name, key)
         if not auto and st.session_state.get(f"lab_wanted_{name}") != key:
             return None
-        found = jobs().start(key, turns, who()).look
+        found = jobs().start(key, turns, who(), beside=auto).look
     job = jobs().job(key)
     if not found.running or job is None:
         return found
@@ -107,12 +120,23 @@ def _look(name: str, key: Hashable, turns: Turns[T], auto: bool) -> Look[T] | No
 
 def _leave_others(name: str, key: Hashable) -> None:
     """A changed question ends the one before, unless somebody else watches it."""
-    before = st.session_state.get(f"lab_watched_{name}")
+    watched = st.session_state.setdefault(_WATCHED, {})
+    before = watched.get(name)
     if before is not None and before != key:
         job = jobs().job(before)
         if job is not None:
             job.leave(who())
-    st.session_state[f"lab_watched_{name}"] = key
+    watched[name] = key
+
+
+def leave_what_is_not_drawn() -> None:
+    """Called when a page was drawn: the experiments of other pages are not looked at any more."""
+    drawn = st.session_state.pop(_DRAWN, set())
+    watched = st.session_state.get(_WATCHED, {})
+    for name in set(watched) - drawn:
+        job = jobs().job(watched.pop(name))
+        if job is not None:
+            job.away(who())
 
 
 def _draw(frame: _Frame[Any], running: bool) -> None:
@@ -165,8 +189,10 @@ def _progress(frame: _Frame[Any], value: Any) -> None:
     t = frame.t
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         share = getattr(value, "progress", 0.0) if value is not None else 0.0
-        said = t("lab.waiting")
-        if value is not None:
+        job = jobs().job(frame.key)
+        before = job.before if job is not None else 0
+        said = t("lab.waiting_for", count=before) if before else t("lab.waiting")
+        if value is not None and not before:
             said = t("lab.running", percent=whole_percent(share))
         st.progress(min(max(float(share), 0.0), 1.0), text=said)
         st.button(

@@ -119,8 +119,12 @@ def _draw(
     setting: Rounding,
 ) -> None:
     shown = [sweep for sweep in (measured, known) if sweep is not None]
-    point = next((p for sweep in shown if (p := sweep.at(setting)) is not None), None)
-    _metrics(t, reference, shown[0], point, setting)
+    # The point and the original beside it are of one sweep: a running one begins with neither.
+    held = next((sweep for sweep in shown if sweep.at(setting) is not None), shown[-1])
+    _metrics(t, reference, held, held.at(setting), setting)
+    if known is not None and measured is not None:
+        which = t("lab.measured" if held is measured else "lab.recorded")
+        st.caption(t("precision.both_in_chart", which=which.lower()))
     curves = _curves(known, measured, setting)
     if not curves:
         st.info(t("precision.not_recorded", setting=rounding_words(setting, t)))

@@ -177,7 +177,7 @@ def _metrics(t: Catalog, found: Effect, said: Told) -> None:
         )  # fmt: skip
     elif found.edit and found.done:
         four.metric(
-            t("pruning.step"), "× 1", t("pruning.step_same"),
+            t("pruning.step"), t("pruning.step_unchanged"), t("pruning.step_same"),
             delta_color="off", delta_arrow="off", help=t("pruning.step_same_help"),
         )  # fmt: skip
 

@@ -92,14 +92,16 @@ def _size(bench: Bench, info: Any) -> None:
     left = info.layers - len(removed.layers)
     neurons = info.intermediate - int(removed.neurons * info.intermediate + 1e-9)
     groups = info.kv_heads - removed.groups
-    st.caption(
+    mark(
+        t,
+        "computed",
         t(
             "pruning.shape",
             layers=f"{info.layers} → {left}",
             neurons=f"{info.intermediate:,} → {neurons:,}",
             heads=f"{info.heads} → {info.heads // info.kv_heads * groups}",
             groups=f"{info.kv_heads} → {groups}",
-        )
+        ),
     )
 
 

@@ -47,6 +47,7 @@ def speed_part(bench: Bench) -> None:
         )
     on_gpu = engine is not None and engine.info.device != "cpu"
     st.markdown(t("pruning.fours_gpu" if on_gpu else "pruning.fours_cpu"))
+    mark(t, "published", t("pruning.fours_source"))
 
 
 def _recorded(bench: Bench) -> None:

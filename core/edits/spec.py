@@ -210,10 +210,10 @@ def _heads(options: list[str]) -> tuple[tuple[int, int], ...]:
 
 
 def _share(name: str, text: str) -> float:
-    share = float(text)
+    share = round(float(text), 4)
     if not 0 <= share < 1:
         raise Fault("setting_out_of_range_high_open", name=name, value=text, low=0, high=1)
-    return round(share, 4)
+    return share
 
 
 def _zeros(options: list[str]) -> Zeros:

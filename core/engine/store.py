@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.edits.spec import respelled
+from core.edits.spec import respelled, split
 from core.engine.protocol import Engine
 from core.faults import Fault, NotReady
 from core.limits import megabytes
@@ -85,7 +85,8 @@ class ModelStore:
 
     At most ``limit`` large models are kept, and at most ``memory`` bytes of them: when another
     comes, those that nobody used for the longest time are let go, except those that are in use
-    (see :meth:`using`). A single model may be larger than the budget.
+    (see :meth:`using`). A single model may be larger than the budget; an edited copy fails where
+    there is no room for it beside the model that it was made of.
     ``local=False`` refuses names that are files or folders of this machine.
     """
 
@@ -222,13 +223,32 @@ class ModelStore:
                 slot, ModelState("failed", None, "failed", Fault("model_failed", name=entry.name))
             )
 
+    def _original(self, coming: _Slot | None, held: list[_Slot]) -> _Slot | None:
+        """What a coming copy was made of, if it is in memory. Raises Fault where both do not fit:
+        their readers would push out each other's model at every click."""
+        if coming is None or not coming.entry.edit:
+            return None
+        base = split(coming.name)[0]
+        found = next((slot for slot in held if slot.name == base), None)
+        if found is not None and not found.entry.light:
+            needed = found.bytes + coming.bytes
+            if needed > self._memory:
+                raise Fault(
+                    "copy_no_room", name=base, needed=needed // 10**6, budget=self._memory // 10**6
+                )
+        return found
+
     def _let_go(self, light: bool, *, coming: _Slot | None = None) -> None:
         """Drop the models used longest ago until ``coming`` fits; under the lock."""
         held = [s for s in self._slots.values() if s.engine is not None and s.entry.light == light]
         count = len(held) + (coming is not None)
         total = sum(s.bytes for s in held) + (coming.bytes if coming else 0)
+        original = self._original(coming, held)
         # An edited copy goes before any original, which more readers look at.
-        spare = sorted((s for s in held if not s.pins), key=lambda s: (not s.entry.edit, s.used))
+        spare = sorted(
+            (s for s in held if not s.pins and s is not original),
+            key=lambda s: (not s.entry.edit, s.used),
+        )
         for slot in spare:
             if count <= self._limits[light] and (light or total <= self._memory or count == 1):
                 break

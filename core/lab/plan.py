@@ -7,6 +7,7 @@ a share of that; the share is measured elsewhere and stated beside.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -136,10 +137,15 @@ def plan(shape: ModelShape, device: Device, load: Load) -> Plan:
     _check(shape, tensor, stages)
     if load.devices > 1 and device.link <= 0:
         raise Fault("device_alone", name=device.name)
-    weights = weight_bytes(shape, load.precision) / load.devices
     held = min(tensor, shape.kv_heads)
     kv_all = load.batch * shape.kv_bytes(load.context, load.activation_bytes)
-    kv = kv_all / held / stages
+    fullest = math.ceil(shape.layers / stages) / shape.layers
+    kv = kv_all / held * fullest
+    whole = weight_bytes(shape, load.precision)
+    # The first stage holds the embedding matrix, the last one the LM head.
+    table = table_bytes(shape, load.precision)
+    tables = table * (1 if shape.tied else 2)
+    weights = (whole if stages == 1 else (whole - tables) * fullest + table) / tensor
     activations = _activations(shape, load) / tensor
     bytes_sent, waiting = _communication(shape, device, load, 1)
     middle = load.prompt + max(1, load.new // 2)
@@ -147,7 +153,7 @@ def plan(shape: ModelShape, device: Device, load: Load) -> Plan:
     per_token = max(reading, computing) + waiting
     prompt_sent = _communication(shape, device, load, load.prompt)[1]
     flops = load.batch * shape.prefill_flops(load.prompt) / tensor
-    prefill = max(flops / device.rate(load.precision), weights * stages / (device.bandwidth * 1e9))
+    prefill = max(flops / device.rate(load.precision), whole / tensor / (device.bandwidth * 1e9))
     times = {"bandwidth": reading, "compute": computing, "communication": waiting}
     bound: Literal["bandwidth", "compute", "communication"]
     bound = (
@@ -178,6 +184,11 @@ def weight_bytes(shape: ModelShape, precision: Precision) -> float:
         return shape.parameters * WEIGHT_BYTES[precision]
     tables = shape.table_parameters * (1 if shape.tied else 2) + shape.norm_parameters
     return (shape.parameters - tables) * (WEIGHT_BYTES[precision] + 4 / GROUP) + tables * 2
+
+
+def table_bytes(shape: ModelShape, precision: Precision) -> float:
+    """Of the embedding matrix, or of the LM head."""
+    return shape.table_parameters * (4 if precision == "fp32" else 2)
 
 
 def _check(shape: ModelShape, tensor: int, stages: int) -> None:
@@ -228,4 +239,6 @@ def _communication(
     if not exchanges:
         return 0.0, 0.0
     one_way = device.link / 2 * 1e9
-    return ring / stages + hand_over, (ring + hand_over) / one_way + exchanges * EXCHANGE_SECONDS
+    # A text crosses every border, a device stands in front of one.
+    sent = ring / stages + (size / tensor if stages > 1 else 0.0)
+    return sent, (ring + hand_over) / one_way + exchanges * EXCHANGE_SECONDS

@@ -186,8 +186,8 @@ def test_numbers_can_be_typed():
     assert "must be a multiple" in at.error[0].value
     healthy(at.selectbox(key="w_limits_model").set_value("llama-2-7b").run())
     assert not at.error
-    weights = in_bytes(presets()["llama-2-7b"].shape.parameters * 2)
-    assert weights[:2] in tiles(at)[t("limits.tile_memory")]
+    found = planned(presets()["llama-2-7b"].shape, device_named("H100 80 GB SXM"), Load()).plan
+    assert tiles(at)[t("limits.tile_memory")] == in_bytes(found.memory)
 
 
 def test_a_hub_model_needs_its_configuration(monkeypatch):

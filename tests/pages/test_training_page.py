@@ -1,13 +1,17 @@
 """The Training page without a browser: what it says in both languages, and its figures."""
 
+from dataclasses import replace
+
 import pytest
 
-from core.lab.training_records import Training, ask_of
+from core.decode.generate import generate
+from core.lab.training_bytes import needed_bytes
+from core.lab.training_records import OTHER, SENTENCE, Training, ask_of
 from core.lab.training_run import trained
 from core.lab.training_stored import stored
 from tests.pages.app import chart, healthy, metrics, open_app, query_of, ran, words
 from ui import state
-from ui.figures.words import two_digits
+from ui.figures.words import in_bytes, two_digits
 from ui.i18n import catalog, plain
 from ui.lab import jobs
 from ui.state import store
@@ -52,12 +56,12 @@ def test_something_true_is_there_at_once(lang):
     assert f"## 2. {t('training.draft_title')}" in said
     assert said.count(f"**{t('lab.recorded')}**") == 2
     assert known.training.machine.date in said
-    losses = known.training.losses
+    losses, kept = known.training.losses, known.training.kept
     assert metrics(at) == {
         t("training.metric_loss"): f"{losses[0]:.2f} → {losses[-1]:.2f}",
         t("training.metric_time"): "× "
         f"{known.training.step_ms.median / known.training.inference_ms.median:.1f}",
-        t("training.metric_bytes"): "× 4.0",
+        t("training.metric_bytes"): f"× {kept.training / kept.inference:.1f}",
         t("training.metric_served"): t("training.untouched"),
         t("training.metric_accepted"): f"{100 * known.speculation.acceptance:.0f} %",
         t("training.metric_pass"): f"{known.speculation.tokens_per_pass:.2f}",
@@ -75,7 +79,11 @@ def test_something_true_is_there_at_once(lang):
     (speed,) = (m for m in at.metric if m.label == t("training.metric_speed"))
     assert speed.delta == t("training.metric_slower", times=slower["times"])
     # What it would take here is said before anything is done.
-    assert t("training.steps_cost", bytes="905 kB", steps=20, tokens=23) in said
+    engine = store().engine("tiny")
+    ask = ask_of(engine.vocabulary, SENTENCE, "", OTHER)
+    needed = in_bytes(needed_bytes(engine.info, ask))
+    cost = t("training.steps_cost", bytes=needed, steps=ask.steps, tokens=len(ask.sentence))
+    assert cost in said
     assert not at.error
 
 
@@ -205,14 +213,17 @@ def test_sampling_takes_the_settings_of_the_sidebar():
         lang="en",
         prompt="the thing",
         training=QUICK + ",rule=own",
-        temperature="0.7",
-        top_k="5",
+        t="0.7",
+        k="5",
     )
     run_all(at, ("training_draft",))
     known = [jobs().known(key) for key in jobs()._kept.known()]
     found = next(x for x in known if type(x).__name__ == "Speculation" and not x.greedy)
-    for each in found.rounds:
-        assert all(0 < token.q <= 1 for token in each.drafted)
+    own = at.session_state["place"].spec.settings
+    assert (own.temperature, own.top_k) == (0.7, 5)
+    settings, engine = replace(own, max_new=16), store().engine("tiny")
+    steps = generate(engine, engine.vocabulary.read("the thing").ids, settings)
+    assert list(found.plain_ids) == [step.choice.id for step in steps]
     assert catalog("en")("training.same_law") in words(at)
 
 

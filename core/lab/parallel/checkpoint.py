@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core.faults import Fault
-from core.lab.parallel.crew import temporary
+from core.lab.parallel.folders import private_folder, temporary
 from core.models.catalog import folder_of, resolve
 
 if TYPE_CHECKING:
@@ -33,9 +32,7 @@ def checkpoint(engine: LocalEngine, model: str) -> Iterator[Path]:
     if own is not None:
         yield own
         return
-    with temporary():
-        made = tempfile.TemporaryDirectory(prefix="token-by-token-")
-    with made as name:
+    with private_folder() as name:
         folder = Path(name)
         with engine.borrowed() as borrowed, temporary():
             _write(borrowed, folder)

@@ -16,16 +16,16 @@ import queue
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from core.faults import Fault
 from core.lab.machine import cores
+from core.lab.parallel.folders import private_folder, temporary
 from core.lab.parallel.records import Phase
 from core.lab.turns import through
 
@@ -48,16 +48,6 @@ _turn = threading.Lock()
 _crews: weakref.WeakSet[Crew] = weakref.WeakSet()
 
 
-@contextlib.contextmanager
-def temporary() -> Iterator[None]:
-    """Turn what the folder for temporary files refuses into a fault that does not name it."""
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise Fault("temporary_unwritable", reason=reason) from error
-
-
 class Crew:
     """A context manager. ``specs``: one for each worker, see the tasks.
 
@@ -71,8 +61,7 @@ class Crew:
         self._specs = specs
         self._workers: list[subprocess.Popen[str]] = []
         self._answers: queue.SimpleQueue[tuple[int, Answer | None]] = queue.SimpleQueue()
-        with temporary():
-            self._folder = tempfile.TemporaryDirectory(prefix="token-by-token-")
+        self._folder = private_folder()
         self._left: float | None = None
         self._over: Fault | None = None
         self._has_turn = False
