@@ -235,6 +235,12 @@ def _again(frame: _Frame[Any]) -> None:
     )
 
 
+def left(name: str) -> Any:
+    """What there was when the reader stopped this experiment; ``None``: it was not stopped."""
+    stopped = st.session_state.get(f"lab_stopped_{name}")
+    return None if stopped is None else stopped[1]
+
+
 def want(name: str, key: Hashable) -> None:
     """The reader asks for this experiment, or for it once more."""
     jobs().retry(key)

@@ -14,7 +14,7 @@ from core.lab.training_bytes import needed_bytes
 from core.lab.training_records import Ask, Training, ask_of, beginning
 from core.lab.training_stored import COMMAND, Words, stored
 from core.models.catalog import title_of
-from ui import state
+from ui import lab, state
 from ui.context import Context
 from ui.figures.words import in_bytes
 from ui.i18n import Catalog, plain
@@ -132,8 +132,7 @@ def _measured(t: Catalog, found: Training, words: Words) -> None:
 
 def _stopped(found: Training) -> bool:
     """Whether this is what was left when the reader pressed Stop: nothing more comes of it."""
-    left = st.session_state.get(f"lab_stopped_{STEPS}")
-    return left is not None and left[1] is found
+    return lab.left(STEPS) is found
 
 
 def doing(t: Catalog, found: Training) -> str:
