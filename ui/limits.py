@@ -24,7 +24,7 @@ from ui.lab_options import chosen, here
 from ui.lab_parts import PLAIN, section, table, weights
 from ui.limits_plan import planner
 from ui.limits_table import TABLE
-from ui.marks import mark
+from ui.marks import Kind, mark
 from ui.widgets import NO_VALUE, show
 
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -107,7 +107,7 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
         return
     mark(t, "computed", t("limits.operations_how"))
     if found.steps is not None and any(each.measured for each in passes):
-        kind = "measured" if found.here else "recorded"
+        kind: Kind = "measured" if found.here else "recorded"
         mark(t, kind, t("limits.filled_how"), on=found.steps.machine)
     st.plotly_chart(
         roofline_chart(found.roof, passes, dtype, t),

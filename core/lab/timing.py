@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from core.lab.turns import ended
+
+RESTLESS: Final = 1.5
+"""An unrest above which something else was running; a quiet machine stays below 1.4."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,14 @@ class Spread:
     def of(cls, times: list[float]) -> Spread:
         """Of at least one time."""
         return cls(float(np.median(times)), min(times), max(times), len(times))
+
+
+def unrest(times: Iterable[Spread | None]) -> float:
+    """How many times as long as its quickest repeat a thing usually takes, the median over
+    several things; 1 is calm. Slowest repeats say nothing here: among hundreds one always hiccups.
+    """
+    known = [t.median / t.low for t in times if t is not None and t.repeats > 1 and t.low > 0]
+    return float(np.median(known)) if known else 1.0
 
 
 def milliseconds(call: Callable[[], object]) -> float:

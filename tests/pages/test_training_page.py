@@ -4,7 +4,7 @@ import pytest
 
 from core.lab.training_stored import stored
 from tests.pages.app import chart, healthy, metrics, open_app, query_of, ran, words
-from ui.figures.words import two_digits
+from ui.figures.words import two_digits, unbroken
 from ui.i18n import catalog, plain
 from ui.lab import jobs
 from ui.state import store
@@ -46,7 +46,7 @@ def test_something_true_is_there_at_once(lang):
     assert f"## 1. {t('training.steps_title')}" in said
     assert f"## 2. {t('training.draft_title')}" in said
     assert said.count(f"**{t('lab.recorded')}**") == 2
-    assert known.training.machine.date in said
+    assert unbroken(known.training.machine.date) in said
     losses = known.training.losses
     assert metrics(at) == {
         t("training.metric_loss"): f"{losses[0]:.2f} → {losses[-1]:.2f}",

@@ -15,7 +15,8 @@ from core.lab.kv_others import Other
 from core.lab.kv_records import Held
 from core.lab.shape import ModelShape
 from ui.figures.charts import BLUE, ORANGE, dressed, plain
-from ui.figures.words import in_bytes
+from ui.figures.sources import source_words
+from ui.figures.words import in_bytes, unbroken
 from ui.i18n import Catalog
 
 GREEN, GREY = "#009E73", "#808080"
@@ -147,7 +148,9 @@ def others_table(others: Sequence[Other], own: Own | None, t: Catalog) -> pd.Dat
         )  # fmt: skip
         sizes = (other.token_bytes, other.cache_bytes)
         row = _other(other.title, shape, 2, sizes, t)
-        row[t("kv_cache.col_source")] = f"{other.source}, {other.date}"
+        row[t("kv_cache.col_source")] = t(
+            "limits.source_dated", source=source_words(other.source, t), date=unbroken(other.date)
+        )
         rows.append(row)
     return pd.DataFrame(rows)
 

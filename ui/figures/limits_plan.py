@@ -15,7 +15,8 @@ from core.lab.plan_table import Planned
 from core.lab.shape_presets import presets
 from core.models.catalog import title_of
 from ui.figures.charts import BLUE
-from ui.figures.words import in_bytes
+from ui.figures.sources import source_words
+from ui.figures.words import in_bytes, unbroken
 from ui.i18n import Catalog
 
 PARTS: Final = ("weights", "kv", "activations")
@@ -23,9 +24,12 @@ COLOURS: Final = dict(zip(PARTS, ("#0072B2", "#E69F00", "#009E73"), strict=True)
 PATTERNS: Final = dict(zip(PARTS, ("", "/", "x"), strict=True))
 
 
-def device_words(name: str, t: Catalog) -> str:
-    """How a device is called; the machine at hand in the reader's language."""
-    return t("limits.here") if name == HERE else name
+def device_words(name: str, t: Catalog, *, recorded: bool = False) -> str:
+    """How a device is called; the machine at hand in the reader's language, or the one on which
+    the numbers were ``recorded``."""
+    if name != HERE:
+        return name
+    return t("limits.there" if recorded else "limits.here")
 
 
 def milliseconds(seconds: float) -> str:
@@ -237,8 +241,10 @@ def devices_table(found: Sequence[Planned], t: Catalog) -> pd.DataFrame:
 
 def _source(device: str, source: str, date: str, t: Catalog) -> str:
     """Who says so, and when: the machine itself, or a page."""
-    said = t("limits.source_here", processor=source) if device == HERE else source
-    return f"{said}, {date}"
+    when = unbroken(date)
+    if device == HERE:
+        return t("limits.source_here", processor=source, date=when)
+    return t("limits.source_dated", source=source_words(source, t), date=when)
 
 
 def _source_of(device: Device, t: Catalog) -> str:
@@ -251,14 +257,14 @@ def _fits(found: Planned, t: Catalog) -> str:
     return t("limits.yes" if found.plan and found.plan.fits else "limits.no")
 
 
-def beside_table(found: Sequence[Beside], t: Catalog) -> pd.DataFrame:
-    """One row a measurement: what it was, its bound, and the ratio."""
+def beside_table(found: Sequence[Beside], t: Catalog, *, recorded: bool = False) -> pd.DataFrame:
+    """One row a measurement: what it was, its bound, and the ratio; ``recorded`` as above."""
     return pd.DataFrame(
         [
             {
                 t("limits.col_model"): _model(each),
                 t("limits.col_theory_ratio"): each.ratio,
-                t("limits.col_device"): _where(each, t),
+                t("limits.col_device"): _where(each, t, recorded),
                 t("limits.col_what"): _what(each, t),
                 t("limits.col_measured_ms"): each.milliseconds,
                 t("limits.col_theory_ms"): each.theory,
@@ -275,9 +281,9 @@ def _model(each: Beside) -> str:
     return known.title if known else title_of(each.model)
 
 
-def _where(each: Beside, t: Catalog) -> str:
+def _where(each: Beside, t: Catalog, recorded: bool) -> str:
     ranks = each.load.tensor_parallel
-    name = device_words(each.device, t)
+    name = device_words(each.device, t, recorded=recorded)
     return f"{ranks} × {name}" if ranks > 1 else name
 
 

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from core.edits.grid import Grid
 from core.edits.spec import Rounding, parse_edit
 from core.lab.quantize_records import BITS, Point, Sweep, line
-from ui.figures.charts import BLUE, ORANGE
+from ui.figures.charts import BLUE, ORANGE, percents
 from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog
 
@@ -127,8 +127,7 @@ def sweep_chart(
         col=1,
         title=t("precision.axis_top1"),
         range=[-0.06, 1.06],
-        tickformat=".0%",
-        nticks=5,
+        **percents(1.0),
         fixedrange=True,
     )
     figure.update_yaxes(

@@ -52,18 +52,28 @@ def speed_chart(found: Speed, t: Catalog) -> go.Figure:
             x=values,
             orientation="h",
             marker={"color": colour, "pattern": {"shape": pattern}},
-            text=["" if value is None else f"{value:.2f}" for value in values],
-            textposition="outside",
-            cliponaxis=False,
             customdata=names,
             hovertemplate="%{customdata}: × %{x:.2f}<extra></extra>",
+            showlegend=False,
+        )
+        # Behind the bar and behind the line at 1, which would cross them elsewhere.
+        figure.add_scatter(
+            row=1,
+            col=col,
+            y=list(range(len(rows))),
+            x=[max(value or 0.0, 1.0) for value in values],
+            mode="text",
+            text=["" if value is None else f"{value:.2f}" for value in values],
+            textposition="middle right",
+            cliponaxis=False,
+            hoverinfo="skip",
             showlegend=False,
         )
         most = max([1.0, *(value for value in values if value is not None)])
         figure.update_xaxes(
             col=col,
             title=t(f"precision.{key}"),
-            range=[0, most * 1.5],
+            range=[0, most * 1.6],
             tickvals=[0, 1],
             fixedrange=True,
         )
