@@ -13,6 +13,8 @@ from core.lab.turns import ended
 
 RESTLESS: Final = 1.5
 """An unrest above which something else was running; a quiet machine stays below 1.4."""
+FEW: Final = 9
+"""Repeats of which the slowest tells whether something else was running."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,15 @@ class Spread:
 
 
 def unrest(times: Iterable[Spread | None]) -> float:
-    """How many times as long as its quickest repeat a thing usually takes, the median over
-    several things; 1 is calm. Slowest repeats say nothing here: among hundreds one always hiccups.
+    """How much longer than its quickest repeat others take, the median over several things; 1 is
+    calm. Of few repeats the slowest counts; among many one always hiccups, so the median does.
     """
-    known = [t.median / t.low for t in times if t is not None and t.repeats > 1 and t.low > 0]
+    known = [_unrest(t) for t in times if t is not None and t.repeats > 1 and t.low > 0]
     return float(np.median(known)) if known else 1.0
+
+
+def _unrest(time: Spread) -> float:
+    return (time.high if time.repeats <= FEW else time.median) / time.low
 
 
 def milliseconds(call: Callable[[], object]) -> float:

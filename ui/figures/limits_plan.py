@@ -9,13 +9,13 @@ from typing import Final
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.lab.plan import Device, Load, Plan, Precision
+from core.lab.plan import Load, Plan, Precision
 from core.lab.plan_advice import HERE, MOST_BATCH, Advice, Beside
 from core.lab.plan_table import Planned
 from core.lab.shape_presets import presets
 from core.models.catalog import title_of
 from ui.figures.charts import BLUE
-from ui.figures.sources import source_words
+from ui.figures.sources import dated
 from ui.figures.words import in_bytes, unbroken
 from ui.i18n import Catalog
 
@@ -171,7 +171,7 @@ def batch_chart(found: Sequence[Planned], at: int, t: Catalog) -> go.Figure:
             name=t(f"limits.{name}"),
             mode="lines+markers",
             line={"color": colour, "dash": dash, "width": 2.5},
-            marker={"symbol": fits, "size": [14 if b == at else 8 for b in x], "color": colour},
+            marker={"symbol": fits, "size": [14 if b == at else 9 for b in x], "color": colour},
             hovertemplate="%{x}: %{y:,.3~s}<extra>" + t(f"limits.{name}") + "</extra>",
         )
     # Both axes span as many powers of ten, so that equal slopes mean equal factors.
@@ -233,7 +233,9 @@ def devices_table(found: Sequence[Planned], t: Catalog) -> pd.DataFrame:
                 t("limits.col_token_ms"): made.per_token * 1e3 if made else None,
                 t("limits.col_tokens_s"): made.tokens_per_second if made else None,
                 t("limits.col_bound"): t(f"limits.bound_{made.bound}") if made else "",
-                t("limits.col_source"): _source_of(each.device, t),
+                t("limits.col_source"): _source(
+                    each.device.name, each.device.source, each.device.date, t
+                ),
             }
         )
     return pd.DataFrame(rows)
@@ -241,14 +243,9 @@ def devices_table(found: Sequence[Planned], t: Catalog) -> pd.DataFrame:
 
 def _source(device: str, source: str, date: str, t: Catalog) -> str:
     """Who says so, and when: the machine itself, or a page."""
-    when = unbroken(date)
     if device == HERE:
-        return t("limits.source_here", processor=source, date=when)
-    return t("limits.source_dated", source=source_words(source, t), date=when)
-
-
-def _source_of(device: Device, t: Catalog) -> str:
-    return _source(device.name, device.source, device.date, t)
+        return t("limits.source_here", processor=source, date=unbroken(date))
+    return dated(source, date, t)
 
 
 def _fits(found: Planned, t: Catalog) -> str:

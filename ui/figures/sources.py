@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ui.figures.words import unbroken
 from ui.i18n import Catalog
 
 PACKAGED: Final = "configuration of the packaged model"
@@ -27,3 +28,8 @@ def source_words(source: str, t: Catalog) -> str:
         if found:
             return t(f"limits.{key}", **found.groupdict())
     return source
+
+
+def dated(source: str, date: str, t: Catalog) -> str:
+    """Who says so, and when it was read."""
+    return t("limits.source_dated", source=source_words(source, t), date=unbroken(date))
