@@ -128,7 +128,7 @@ def test_one_held_up_repeat_does_not_flatten_the_chart():
     found = Contexts("m", (point,), machine, True, 1.0)
     figure = lengths_chart(found, EN)
     assert figure.layout.yaxis.range[1] == pytest.approx(120)
-    assert figure.data[1].text[0] == "×10.0"
+    assert figure.data[1].text[0] == "× 10.0"
     assert (
         lengths_table(found, EN)[EN("kv_cache.col_high", way=EN("kv_cache.way_whole"))][0] == 9000
     )

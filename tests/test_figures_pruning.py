@@ -72,7 +72,7 @@ def test_curves_begin_at_the_original_and_stop_at_the_ceiling():
     assert list(wanda.y) == [17.9, 18.0, 54.2]
     assert (list(fours.x), list(fours.y)) == ([0.5], [141.0])
     assert list(dice.y) == [17.9, 1e5]
-    assert dice.customdata[1] == "9.0 × 10⁷"
+    assert dice.customdata[1][1] == "9.0 × 10⁷"
     assert figure.layout.shapes[0].x0 == 0.3
     table = sweep_table(found, T)
     assert list(table.iloc[:, 0]) == ["50 %", "10 %", "10 %", "2:4"]

@@ -51,7 +51,8 @@ def sentence(ids: Sequence[int], engine: Engine, limit: int, t: Catalog) -> str:
     """What ends a text, as Markdown."""
     if not ids:
         return t("beam_search.end_none", limit=limit)
-    labels = ", ".join(f"“{plain(engine.vocabulary.label(id))}”" for id in ids[:SHOWN])
+    comma = t("generate.list_join")
+    labels = comma.join(f"“{plain(engine.vocabulary.label(id))}”" for id in ids[:SHOWN])
     if len(ids) > SHOWN:
         labels += t("beam_search.end_more", n=len(ids) - SHOWN)
     return t("beam_search.end_tokens", tokens=labels, limit=limit)

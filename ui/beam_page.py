@@ -53,7 +53,7 @@ def draw(t: Catalog, context: Context | None) -> None:
     if st.session_state.pop(controls.FRESH, False):
         beam.run_anew(source, settings)
     ended = beam_ends.sentence(ends, source.engine, settings.max_new, t)
-    st.caption(f"{ended} {t('beam_search.players')}")
+    st.caption(t("beam_search.sentence_join").join((ended, t("beam_search.players"))))
     if table in CLASSICS:
         controls.lesson(table, source.engine.vocabulary, t)
     try:

@@ -10,7 +10,8 @@ import streamlit as st
 from core.engine.memory import ByteLRU
 from core.engine.protocol import Engine
 from core.faults import Fault
-from core.lab.kv_others import other_caches
+from core.lab.kv_cost import kept_bytes
+from core.lab.kv_others import PUBLISHED_BYTES, other_caches
 from core.lab.kv_records import Held, LayerHeld, Rows
 from core.lab.models import local
 from core.lab.shape import ModelShape
@@ -197,6 +198,8 @@ def sizes_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
     )
     mark(t, "published", t("kv_cache.others_how"))
     others = other_caches(length)
+    if own is not None:
+        st.caption(_beside(t, own, length))
     st.plotly_chart(
         others_chart(others, own, t),
         key="kv_others_chart",
@@ -205,6 +208,14 @@ def sizes_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
     )
     wider = {t("kv_cache.col_source"): wide()}
     table(t, others_table(others, own, t), "kv_others", **wider)
+
+
+def _beside(t: Catalog, own: Own, length: int) -> str:
+    """How many bytes a number of this model has, where those of the others have two."""
+    if own.value_bytes == PUBLISHED_BYTES:
+        return t("kv_cache.others_same")
+    size = in_bytes(kept_bytes(own.shape, length, PUBLISHED_BYTES))
+    return t("kv_cache.others_own", bytes=own.value_bytes, size=size)
 
 
 def _own(t: Catalog, context: Context, engine: Engine, text: Text) -> Own | None:

@@ -20,7 +20,7 @@ from ui.kv_options import HERE, SECOND_CAP, chosen, here
 from ui.kv_parts import choice, milliseconds
 from ui.lab import experiment
 from ui.lab_parts import section
-from ui.marks import mark
+from ui.marks import mark, restless
 from ui.widgets import show_text
 
 LONG: Final = 256
@@ -98,7 +98,9 @@ def _both(
 
 
 def _reused(t: Catalog, found: Reuse) -> None:
-    mark(t, "measured", t("kv_cache.reuse_how", repeats=found.whole_ms.repeats))
+    how = t("kv_cache.reuse_how", repeats=found.whole_ms.repeats)
+    mark(t, "measured", how, on=found.machine)
+    restless(t, (found.whole_ms, found.reused_ms))
     one, two, three = st.columns(3)
     one.metric(t("kv_cache.reuse_positions"), f"{found.common:,} / {found.second:,}")
     two.metric(t("kv_cache.reuse_whole"), milliseconds(found.whole_ms.median))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from statistics import median
 from typing import Any, Final
 
 import streamlit as st
 
 from core.engine.protocol import Engine
-from core.lab.kv_records import Contexts, KvRun
+from core.lab.kv_records import ContextPoint, Contexts, KvRun, KvStep
 from core.lab.kv_stored import COMMAND, stored
 from core.lab.models import local
 from core.models.catalog import DEFAULT, title_of
@@ -22,7 +22,7 @@ from ui.kv_options import STEPS, chosen, here
 from ui.kv_parts import choice, milliseconds
 from ui.lab import experiment
 from ui.lab_parts import PLAIN, dataframe, section, table
-from ui.marks import mark
+from ui.marks import mark, restless
 from ui.widgets import show
 
 REPEATS: Final = 3
@@ -74,6 +74,7 @@ def _run(t: Catalog, context: Context, run: KvRun) -> None:
         return
     label = context.vocabulary.label
     mark(t, "measured", t("kv_cache.steps_how", repeats=REPEATS), on=run.machine)
+    _restless(t, run.steps)
     _headline(t, run)
     text = context.vocabulary.text(run.ids)[-300:].replace("\n", " ↵ ")
     st.markdown(t("kv_cache.same" if run.equal else "kv_cache.not_same", text=plain(text)))
@@ -85,6 +86,10 @@ def _run(t: Catalog, context: Context, run: KvRun) -> None:
         _phases(t, run)
     with right:
         _scores(t, run, label)
+
+
+def _restless(t: Catalog, timed: Sequence[KvStep | ContextPoint]) -> None:
+    restless(t, [spread for one in timed for spread in (one.cached_ms, one.whole_ms)])
 
 
 def _headline(t: Catalog, run: KvRun) -> None:
@@ -102,7 +107,7 @@ def _headline(t: Catalog, run: KvRun) -> None:
 
 def _phases(t: Catalog, run: KvRun) -> None:
     st.markdown(f"### {t('kv_cache.phases_title')}")
-    mark(t, "measured", t("kv_cache.phases_how"))
+    mark(t, "measured", t("kv_cache.phases_how"), on=run.machine)
     dataframe(figures.phases_table(run, t), "kv_phases")
     first = run.steps[0]
     st.caption(
@@ -127,7 +132,8 @@ def _scores(t: Catalog, run: KvRun, label: figures.Label) -> None:
             on_change=chosen("at", "kv_at"),
         )
     step = run.steps[at]
-    mark(t, "measured", t("kv_cache.scores_how", d=tiny(step.difference)))
+    how = t("kv_cache.scores_how", d=tiny(step.difference))
+    mark(t, "measured", how, on=run.machine)
     dataframe(figures.scores_table(step, label, t), "kv_scores")
     st.caption(t("kv_cache.scores_text" if at else "kv_cache.scores_first"))
 
@@ -165,6 +171,7 @@ def _measured_lengths(t: Catalog, found: Contexts) -> None:
     if found.points:
         how = t("kv_cache.lengths_how", repeats=LENGTH_REPEATS)
         mark(t, "measured", how, on=found.machine)
+        _restless(t, found.points)
         _lengths_chart(t, found)
 
 

@@ -102,7 +102,7 @@ def _one(t: Catalog, found: Tricks) -> None:
     if not found.results:
         return
     result = found.results[0]
-    mark(t, "measured", t("kv_cache.tricks_how", prefix=found.prefix, n=found.positions))
+    mark(t, "measured", _how(t, found), on=found.machine)
     one, two, three = st.columns(3)
     one.metric(
         t("kv_cache.metric_bytes"),
@@ -153,9 +153,13 @@ def _ladder(t: Catalog, engine: Engine) -> None:
     st.caption(t("kv_cache.ladder_text"))
 
 
+def _how(t: Catalog, found: Tricks) -> str:
+    return t("kv_cache.tricks_how", prefix=found.prefix, n=found.positions)
+
+
 def _measured(t: Catalog, found: Tricks) -> None:
     if found.results:
-        mark(t, "measured", t("kv_cache.tricks_how", prefix=found.prefix, n=found.positions))
+        mark(t, "measured", _how(t, found), on=found.machine)
         _chart(t, found)
 
 
@@ -166,9 +170,8 @@ def recorded_tricks(t: Catalog, engine: Engine | None) -> None:
     if name not in known:
         return
     contexts, found = known[name]
-    how = t("kv_cache.tricks_how", prefix=found.prefix, n=found.positions)
     whose = t("kv_cache.lengths_recorded", model=plain(title_of(name)), command=COMMAND)
-    mark(t, "recorded", f"{whose} · {how}", on=contexts.machine)
+    mark(t, "recorded", f"{whose} · {_how(t, found)}", on=contexts.machine)
     _chart(t, found)
 
 

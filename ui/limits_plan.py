@@ -20,7 +20,8 @@ from core.lab.shape import ModelShape
 from core.lab.shape_presets import presets
 from ui import state
 from ui.figures import limits_plan as figures
-from ui.figures.words import in_bytes, two_digits
+from ui.figures.sources import source_words
+from ui.figures.words import in_bytes, two_digits, unbroken
 from ui.i18n import Catalog, plain
 from ui.lab_options import chosen, here
 from ui.lab_parts import PLAIN, dataframe, wide
@@ -187,8 +188,8 @@ def _others(t: Catalog, shape: ModelShape, among: Sequence[Device], load: Load) 
     )
     preset = presets().get(shape.name)
     if preset is not None:
-        source = t("limits.numbers_from", source=plain(preset.source), date=preset.date)
-        st.caption(source)
+        source = plain(source_words(preset.source, t))
+        st.caption(t("limits.numbers_from", source=source, date=unbroken(preset.date)))
 
 
 # ---------------------------------------------------------------- measured ÷ theory
@@ -205,7 +206,7 @@ def _practice(t: Catalog, engine: Engine | None, found: Known) -> None:
         else:
             rows = list(measured_here(shape, found.roof, found.steps))
             mark(t, "measured" if found.here else "recorded", on=found.steps.machine)
-            _beside(t, rows, "limits_here")
+            _beside(t, rows, "limits_here", recorded=not found.here)
     mark(t, "published", t("limits.practice_how"))
     _beside(t, published(), "limits_published")
 
@@ -216,8 +217,8 @@ def _packed(engine: Engine) -> bool:
     return any(part.kind in PACKED | OPAQUE for part in engine.anatomy())
 
 
-def _beside(t: Catalog, rows: Sequence[Any], key: str) -> None:
-    frame = figures.beside_table(rows, t)
+def _beside(t: Catalog, rows: Sequence[Any], key: str, *, recorded: bool = False) -> None:
+    frame = figures.beside_table(rows, t, recorded=recorded)
     ratio = st.column_config.NumberColumn(format="%.2f ×")
     columns = {t("limits.col_theory_ratio"): ratio, t("limits.col_source"): wide()}
     dataframe(frame, key, **columns)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal
 
 import streamlit as st
 
 from core.lab.machine import Machine
+from core.lab.timing import RESTLESS, Spread, unrest
+from ui.figures.words import unbroken
 from ui.i18n import Catalog, plain
 
 Kind = Literal["measured", "computed", "published", "recorded"]
@@ -31,6 +34,13 @@ def mark(t: Catalog, kind: Kind, note: str = "", *, on: Machine | None = None) -
     st.caption(" · ".join(said), help=t(f"lab.{kind}_help"))
 
 
+def restless(t: Catalog, times: Iterable[Spread | None]) -> None:
+    """Say under a mark that the machine was busy while it measured, where it was."""
+    found = unrest(times)
+    if found > RESTLESS:
+        st.caption(f":material/warning: {t('lab.restless', times=f'{found:.1f}')}")
+
+
 def machine_words(t: Catalog, found: Machine) -> str:
     """A machine in a few words, as Markdown."""
     return t(
@@ -40,5 +50,5 @@ def machine_words(t: Catalog, found: Machine) -> str:
         threads=found.threads,
         memory=f"{found.memory / 1e9:.0f}",
         torch=plain(found.torch),
-        date=found.date,
+        date=unbroken(found.date),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from itertools import takewhile
 from typing import Final
 
@@ -147,23 +147,31 @@ def _show(
 
 
 def _texts(t: Catalog, context: Context, found: Effect, words: str) -> None:
-    """Both texts side by side; what comes after the first difference is bold."""
+    """Both texts side by side; from the first token that differs on they are bold."""
     st.markdown(f"### {t('precision.texts_title')}")
-    before, after = (context.vocabulary.text(ids) for ids in (found.before, found.after))
-    same = sum(
-        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
-    )
     left, right = st.columns(2, gap="medium")
-    for column, head, text in (
-        (left, words, before),
-        (right, t("precision.texts_after"), after),
+    same = _shared(found.before, found.after)
+    # Until both are written, one is only ahead of the other.
+    shorter = min(len(found.before), len(found.after)) + found.done
+    for column, head, ids in (
+        (left, words, found.before),
+        (right, t("precision.texts_after"), found.after),
     ):
         with column, st.container(border=True):
             st.caption(head)
-            st.markdown(_marked(text, same))
-    key = "texts_same" if before == after else "texts_differ"
-    shown = len(found.before)
-    st.caption(t(f"precision.{key}", n=shown))
+            text = context.vocabulary.text(ids)
+            # A character of which the shared tokens hold only a part belongs to the rest.
+            shared = _shared(context.vocabulary.text(ids[:same]), text)
+            st.markdown(_marked(text, shared if same < shorter else len(text)))
+    if found.done:
+        key = "texts_same" if found.before == found.after else "texts_differ"
+        st.caption(t(f"precision.{key}", n=len(found.before)))
+
+
+def _shared(before: Sequence[object], after: Sequence[object]) -> int:
+    """How many tokens, or characters, both begin with."""
+    pairs = zip(before, after, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _marked(text: str, same: int) -> str:

@@ -15,7 +15,7 @@ from ui.figures.precision_speed import speed_chart, speed_table, storage_words
 from ui.i18n import Catalog
 from ui.lab import experiment
 from ui.lab_parts import PLAIN, section, table
-from ui.marks import mark
+from ui.marks import mark, restless
 from ui.precision_effect import doors
 from ui.precision_model import Reference, known_of, model_title, reference_words
 from ui.precision_options import STORES, chosen, here, packing_here
@@ -97,6 +97,7 @@ def _before(t: Catalog, reference: Reference) -> None:
 
 def _measured(t: Catalog, found: Speed) -> None:
     mark(t, "measured", t("precision.speed_how"), on=found.machine)
+    restless(t, [spread for row in found.rows for spread in (row.step, row.prefill)])
     _draw(t, found)
 
 

@@ -24,7 +24,7 @@ from ui.figures.pruning_words import Told, effect_table, told
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
 from ui.lab_parts import table
-from ui.marks import mark
+from ui.marks import mark, restless
 from ui.pruning_options import edit_in_use
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ def _show(bench: Bench, found: Effect, name: str) -> None:
     if found.judged is None:
         return
     mark(t, "measured", t("pruning.effect_how", n=found.judged.positions), on=found.machine)
+    if found.times is not None:
+        restless(t, (found.times.original, found.times.edited))
     said = told(found, t)
     _metrics(t, found, said)
     st.caption(t("pruning.size_how"))

@@ -13,7 +13,7 @@ from ui.figures.pruning_removal import removals_chart, removals_table
 from ui.figures.words import in_bytes
 from ui.lab import experiment
 from ui.lab_parts import PLAIN, section, table
-from ui.marks import mark
+from ui.marks import mark, restless
 from ui.pruning_importance import ranking_of
 from ui.pruning_options import MOST_NEURONS, chosen, edit_in_use, here, removed_here, with_removed
 from ui.pruning_parts import Bench, effect_of, recorded_mark
@@ -139,6 +139,7 @@ def _ladder(bench: Bench) -> None:
 def _drawn(bench: Bench, found: Removals) -> None:
     if found.rows:
         mark(bench.t, "measured", bench.t("pruning.ladder_how"), on=found.machine)
+        restless(bench.t, [s for r in found.rows for s in (r.times.original, r.times.edited)])
         _chart(bench, found)
 
 

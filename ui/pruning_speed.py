@@ -13,7 +13,7 @@ from ui.figures.words import whole_percent
 from ui.i18n import plain
 from ui.lab import experiment
 from ui.lab_parts import PLAIN, section, table
-from ui.marks import mark
+from ui.marks import mark, restless
 from ui.pruning_parts import Bench, recorded_mark
 
 
@@ -33,6 +33,7 @@ def speed_part(bench: Bench) -> None:
         def drawn(found: Crossings) -> None:
             if found.points:
                 mark(t, "measured", _how(bench, found), on=found.machine)
+                restless(t, [s for p in found.points for s in (p.dense, p.sparse)])
                 _chart(bench, found)
 
         experiment(

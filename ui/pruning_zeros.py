@@ -43,6 +43,7 @@ def zeros_part(bench: Bench) -> None:
         _sweep(bench)
     with right:
         _cut(bench)
+    st.markdown(f"### {t('pruning.edit_title')}")
     effect_of(
         bench,
         "zeros",

@@ -80,7 +80,7 @@ def _prediction(t: Catalog, name: str, found: Prediction, words: Words) -> None:
         lines.append(t("training.wrote_after", text=quoted(words.text(found.after.written))))
     st.markdown("  \n".join(lines))
     if found.kl is not None:
-        st.caption(t("training.prediction_kl", kl=f"{found.kl:.3f}"))
+        st.caption(t("training.prediction_kl", kl=f"{found.kl:.3g}"))
     table(t, tables.predictions_table(found, words, t), f"training_{name}")
 
 

@@ -254,6 +254,8 @@ class Tricks:
     results: tuple[TrickResult, ...]
     done: bool
     progress: float
+    machine: Machine | None = None
+    """``None`` in what was stored: the file says it once for all of a model."""
 
 
 @dataclass(frozen=True)
@@ -274,5 +276,6 @@ class Reuse:
     difference: float
     shared_bytes: int
     """Of the cache that both prompts use, held once."""
+    machine: Machine
     done: bool
     progress: float

@@ -13,6 +13,7 @@ from core.faults import Fault
 from core.lab.kv_cost import work
 from core.lab.kv_passes import new_cache, read, shape_in, timed
 from core.lab.kv_records import Reuse
+from core.lab.machine import machine
 from core.lab.timing import Spread
 
 REPEATS: Final = 3
@@ -36,6 +37,7 @@ def reused(
     with engine.borrowed() as model:
         cache = new_cache(model)
         read(model, first, cache)
+        found = machine(str(model.device))
         start = _beginning(model, cache, common, len(first))
         shared = cache_bytes(start) if common else 0
         read(model, second, new_cache(model))  # untimed: it warms up both ways
@@ -57,6 +59,7 @@ def reused(
             reused=work(shape, common, len(second) - common, value),
             difference=float((whole - after).abs().max()),
             shared_bytes=shared,
+            machine=found,
             done=turn + 1 == repeats,
             progress=(turn + 1) / repeats,
         )

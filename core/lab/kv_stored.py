@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +30,11 @@ def store(found: dict[str, tuple[Contexts, Tricks]], path: Path = FILE) -> None:
     """Write the file; models measured earlier and not now are kept."""
     table = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for name, (contexts, tricks) in found.items():
-        table[name] = {"contexts": asdict(contexts), "tricks": asdict(tricks)}
+        table[name] = {
+            "contexts": asdict(contexts),
+            # The contexts name the machine for both.
+            "tricks": asdict(replace(tricks, machine=None)),
+        }
     path.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 

@@ -22,6 +22,7 @@ from core.lab.kv_contexts import long_ids
 from core.lab.kv_packed import GROUP, Packed, packed
 from core.lab.kv_passes import check_keys, new_cache, read, takes_positions
 from core.lab.kv_records import KeySpan, Trick, TrickResult, Tricks
+from core.lab.machine import machine
 from core.lab.quality import divergence
 
 PREFIX: Final = 256
@@ -57,9 +58,9 @@ def tried(
     if len(rest) < 2:
         raise Fault("kv_text_short", tokens=len(text), least=prefix + 2)
     with engine.borrowed() as model:
-        cache = new_cache(model)
+        cache, on = new_cache(model), machine(str(model.device))
         read(model, text[:prefix], cache)
-    found = Tricks(engine.info.name, prefix, len(rest), (), not tricks, 0.0)
+    found = Tricks(engine.info.name, prefix, len(rest), (), not tricks, 0.0, on)
     yield found
     with engine.borrowed() as model:
         full = torch.log_softmax(read(model, rest, fork(cache), keep=len(rest)), dim=-1)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from core.lab.turns import ended
+
+RESTLESS: Final = 1.5
+"""An unrest above which something else was running; a quiet machine stays below 1.4."""
+FEW: Final = 9
+"""Repeats of which the slowest tells whether something else was running."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,18 @@ class Spread:
     def of(cls, times: list[float]) -> Spread:
         """Of at least one time."""
         return cls(float(np.median(times)), min(times), max(times), len(times))
+
+
+def unrest(times: Iterable[Spread | None]) -> float:
+    """How much longer than its quickest repeat others take, the median over several things; 1 is
+    calm. Of few repeats the slowest counts; among many one always hiccups, so the median does.
+    """
+    known = [_unrest(t) for t in times if t is not None and t.repeats > 1 and t.low > 0]
+    return float(np.median(known)) if known else 1.0
+
+
+def _unrest(time: Spread) -> float:
+    return (time.high if time.repeats <= FEW else time.median) / time.low
 
 
 def milliseconds(call: Callable[[], object]) -> float:

@@ -53,7 +53,8 @@ def test_end_tokens_are_added_and_taken_away(lang):
         [h.logprob for h in expected.hypotheses]
     )
     label = engine.vocabulary.label(id)
-    assert f"“{label}”, “.”" in words(at).replace("\\", "")
+    both = t("generate.list_join").join((f"“{label}”", "“.”"))
+    assert both in words(at).replace("\\", "")
     healthy(at.multiselect(key="beam_ends").set_value(["\\n"]).run())
     assert query_of(at)["end"] == "\\n\n#none"
     assert f"“{engine.vocabulary.label(engine.info.end_ids[0])}”" not in words(at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +36,18 @@ def plain(text: str) -> str:
 def short(text: str) -> str:
     """The same, cut for a tick."""
     return plain(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+
+
+def percents(high: float, low: float = 0.0, *, most: int = 6) -> dict[str, Any]:
+    """Ticks of an axis of shares from ``low`` to ``high``, ``most`` at most, written as everywhere
+    else: 50 %. Plotly's own format has no space."""
+    room = max(high - low, 1e-9)
+    power = 10.0 ** math.floor(math.log10(room / most))
+    step = next(power * n for n in (1, 2, 2.5, 5, 10, 20) if room / (power * n) <= most - 1)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    values = [step * n for n in range(first, last + 1)]
+    texts = [f"{100 * value:.4g} %" for value in values]
+    return {"tickmode": "array", "tickvals": values, "ticktext": texts}
 
 
 def dressed(figure: go.Figure, height: int, **more: Any) -> go.Figure:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from core.decode.measure import bits
 from core.trace import Generation, StepTrace
-from ui.figures.words import in_time, latex_probability, percent, signed
+from ui.figures.words import latex_probability, percent, signed
 from ui.i18n import Catalog
 
 FACTORS = 3
@@ -55,7 +55,10 @@ def run_figures(run: Generation, step: StepTrace, t: Catalog) -> list[Figure]:
         entropy("entropy_filtered", choice.entropy_filtered),
         figure("made", str(count), limit=run.spec.settings.max_new),
         Figure(
-            t("generate.ms"), in_time(step.forward.ms), _mean_time(run, t), t("generate.ms_help")
+            t("generate.ms"),
+            _time(step.forward.ms, t),
+            _mean_time(run, t),
+            t("generate.ms_help"),
         ),
     ]
 
@@ -67,10 +70,17 @@ def _mean_time(run: Generation, t: Catalog) -> str:
     if len(times) == 1:
         return t("generate.ms_first")
     rest = times[1:]
-    mean = in_time(sum(rest) / len(rest))
+    mean = _time(sum(rest) / len(rest), t)
     if len(rest) == 1:
         return t("generate.ms_note_one", mean=mean)
     return t("generate.ms_note", last=len(times), mean=mean)
+
+
+def _time(ms: float, t: Catalog) -> str:
+    """Short enough for half a phone: 84.1 ms, 1,584 ms, 12.3 s."""
+    if ms >= 10_000:
+        return t("generate.seconds", n=f"{ms / 1000:,.1f}")
+    return t("generate.milliseconds", n=f"{ms:.1f}" if ms < 1000 else f"{ms:,.0f}")
 
 
 def _round(x: float) -> str:

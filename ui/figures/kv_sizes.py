@@ -15,6 +15,7 @@ from core.lab.kv_others import Other
 from core.lab.kv_records import Held
 from core.lab.shape import ModelShape
 from ui.figures.charts import BLUE, ORANGE, dressed, plain
+from ui.figures.sources import dated
 from ui.figures.words import in_bytes
 from ui.i18n import Catalog
 
@@ -63,9 +64,12 @@ def growth_chart(own: Own, t: Catalog) -> go.Figure:
         name=t("kv_cache.variant_now"),
         mode="markers",
         marker={"symbol": "diamond", "size": 13, "color": ORANGE},
+        cliponaxis=False,
         hovertemplate="%{x:,}: %{y:,.3f} MB<extra></extra>",
     )
-    figure.update_xaxes(fixedrange=True, title=t("kv_cache.axis_length"), tickformat=",")
+    figure.update_xaxes(
+        fixedrange=True, title=t("kv_cache.axis_length"), tickformat=",", range=[0, most]
+    )
     figure.update_yaxes(fixedrange=True, title="MB", rangemode="tozero", tickformat=",~g")
     return dressed(figure, 320, bargap=0.3)
 
@@ -147,7 +151,7 @@ def others_table(others: Sequence[Other], own: Own | None, t: Catalog) -> pd.Dat
         )  # fmt: skip
         sizes = (other.token_bytes, other.cache_bytes)
         row = _other(other.title, shape, 2, sizes, t)
-        row[t("kv_cache.col_source")] = f"{other.source}, {other.date}"
+        row[t("kv_cache.col_source")] = dated(other.source, other.date, t)
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -66,7 +66,7 @@ def lengths_chart(found: Contexts, t: Catalog) -> go.Figure:
     for way in WAYS:
         name = way[0]
         spreads = [_spread(point, name) for point in found.points]
-        words = [f"×{point.ratio:.1f}" if name == "whole" else "" for point in found.points]
+        words = [f"× {point.ratio:.1f}" if name == "whole" else "" for point in found.points]
         # Where the points crowd, their ratios stand in the table alone.
         words = [w if n >= 128 else "" for w, n in zip(words, x, strict=True)]
         _timed(figure, x, spreads, way, t, words=words)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.lab.kv_records import Trick, TrickResult
-from ui.figures.charts import BLUE, ORANGE
+from ui.figures.charts import BLUE, ORANGE, percents
 from ui.figures.words import percent, tiny, whole_percent
 from ui.i18n import Catalog
 
@@ -80,7 +80,7 @@ def tricks_chart(results: Sequence[TrickResult], t: Catalog) -> go.Figure:
     )
     figure.update_xaxes(fixedrange=True)
     figure.update_xaxes(
-        col=1, title=t("kv_cache.axis_kept"), tickformat=".0%", range=[0, 0.85], nticks=3
+        col=1, title=t("kv_cache.axis_kept"), range=[0, 0.85], **percents(0.85, most=3)
     )
     figure.update_xaxes(
         col=2, title=t("kv_cache.axis_kl"), type="log", range=[-5, 1.7], dtick=2, tickformat="~g"

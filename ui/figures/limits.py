@@ -14,16 +14,15 @@ from core.lab.roofline import Roof
 from core.lab.roofline_ops import Case, Count, Phase
 from core.lab.roofline_steps import ATTENTION, StepTime
 from ui.figures.charts import BLUE, ORANGE
+from ui.figures.limits_words import Point, Word, write
 from ui.i18n import Catalog
 
 GREY: Final = "#808080"
-LOOKS: Final[dict[Phase, tuple[str, str, str]]] = {
-    "decode": (BLUE, "circle", "bottom right"),
-    "prefill": (ORANGE, "square", "top left"),
+LOOKS: Final[dict[Phase, tuple[str, str]]] = {
+    "decode": (BLUE, "circle"),
+    "prefill": (ORANGE, "square"),
 }
-"""Colour, marker, and where its words stand."""
-UNDER: Final = "bottom center"
-"""Where those of a prompt's attention stand: on a phone there is no room for two side by side."""
+"""Colour and marker."""
 NEAR: Final = 1.5
 """Points whose intensities differ by less than this factor share their words."""
 WEIGHTS: Final = frozenset({"qkv", "output", "gate_up", "down", "head"})
@@ -37,17 +36,6 @@ class Placed:
     counts: tuple[Count, ...]
     measured: StepTime | None
     """The same pass, timed; ``None`` where it was not."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """One mark of the chart."""
-
-    name: str
-    intensity: float
-    rate: float
-    """GFLOP/s."""
-    milliseconds: float
 
 
 def limits_of(placed: Placed, roof: Roof, dtype: str, t: Catalog) -> list[Point]:
@@ -94,22 +82,32 @@ def roofline_chart(roof: Roof, passes: Iterable[Placed], dtype: str, t: Catalog)
     high = max([*(p.intensity for p in every), roof.ridge("bf16"), roof.ridge(dtype)]) * 4
     _roofs(figure, roof, dtype, (low, high), t)
     for placed, limit, timed in zip(passes, marks, done, strict=True):
-        colour, symbol, where = LOOKS[placed.case.phase]
+        colour, symbol = LOOKS[placed.case.phase]
         phase = t(f"limits.{placed.case.phase}")
         _points(
             figure, limit, t("limits.at_most", phase=phase), t,
-            text=_words(placed, limit, t), where=_places(placed, where),
             marker={"symbol": f"{symbol}-open", "size": 12, "color": colour,
                     "line": {"width": 2.5, "color": colour}},
         )  # fmt: skip
         if timed:
             _points(
-                figure, timed, t("limits.timed", phase=phase), t, text=None, where=(),
+                figure, timed, t("limits.timed", phase=phase), t,
                 marker={"symbol": symbol, "size": 10, "color": colour},
             )  # fmt: skip
     bottom = min([p.rate for p in every], default=1.0) / 2.5
     top = roof.rate("bf16" if roof.rate("bf16") > roof.rate("fp32") else "fp32") * 2.2
-    _dress(figure, roof.ridge(dtype), (low, high), (bottom, top), t)
+    words = [
+        Word(text, point, LOOKS[placed.case.phase][0])
+        for placed, limit in zip(passes, marks, strict=True)
+        for text, point in zip(_words(placed, limit, t), limit, strict=True)
+        if text
+    ]
+    end = write(figure, words, (low, high), (bottom, top))
+    _dress(figure, (roof.ridge(dtype), roof.rate(dtype)), (low, high), (bottom, end), t)
+    # Where only words stand there is nothing to be read off.
+    powers = range(math.ceil(math.log10(bottom)), math.floor(math.log10(top)) + 1)
+    figure.update_yaxes(dtick=None, tickvals=[10.0**power for power in powers])
+    figure.update_layout(height=450 + 18 * len(words))
     return figure
 
 
@@ -131,16 +129,13 @@ def _roofs(
 
 def _points(
     figure: go.Figure, points: Sequence[Point], name: str, t: Catalog, *,
-    text: Sequence[str] | None, where: Sequence[str], marker: dict[str, Any],
+    marker: dict[str, Any],
 ) -> None:  # fmt: skip
     unit = t("limits.hover_unit")
     figure.add_scatter(
         x=[p.intensity for p in points],
         y=[p.rate for p in points],
-        mode="markers" if text is None else "markers+text",
-        text=text,
-        textposition=list(where) or None,
-        textfont={"size": 13},
+        mode="markers",
         name=name,
         marker=marker,
         cliponaxis=False,
@@ -167,17 +162,19 @@ def _words(placed: Placed, points: Sequence[Point], t: Catalog) -> list[str]:
     return out
 
 
-def _places(placed: Placed, where: str) -> list[str]:
-    attention = UNDER if placed.case.phase == "prefill" else where
-    kinds = [count.kind for count in placed.counts]
-    return [attention if kind in ("scores", "values") else where for kind in kinds]
-
-
 def _dress(
-    figure: go.Figure, ridge: float, x: tuple[float, float], y: tuple[float, float], t: Catalog
+    figure: go.Figure,
+    ridge: tuple[float, float],
+    x: tuple[float, float],
+    y: tuple[float, float],
+    t: Catalog,
 ) -> None:
-    edge = math.log10(ridge)
-    figure.add_vline(x=ridge, line={"color": GREY, "dash": "dot", "width": 1})
+    edge = math.log10(ridge[0])
+    # No higher than the roof: above it stand words.
+    figure.add_shape(
+        type="line", x0=ridge[0], x1=ridge[0], y0=y[0], y1=ridge[1],
+        line={"color": GREY, "dash": "dot", "width": 1},
+    )  # fmt: skip
     for key, anchor, shift in (("left_of", "right", -6), ("right_of", "left", 6)):
         figure.add_annotation(
             x=edge, y=0.0, yref="paper", yanchor="bottom", xanchor=anchor, xshift=shift,
@@ -197,7 +194,6 @@ def _dress(
         **logs,
     )
     figure.update_layout(
-        height=520,
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         dragmode=False,

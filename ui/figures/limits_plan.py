@@ -9,13 +9,14 @@ from typing import Final
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.lab.plan import Device, Load, Plan, Precision
+from core.lab.plan import Load, Plan, Precision
 from core.lab.plan_advice import HERE, MOST_BATCH, Advice, Beside
 from core.lab.plan_table import Planned
 from core.lab.shape_presets import presets
 from core.models.catalog import title_of
 from ui.figures.charts import BLUE
-from ui.figures.words import in_bytes, in_time
+from ui.figures.sources import dated
+from ui.figures.words import in_bytes, in_time, unbroken
 from ui.i18n import Catalog
 
 PARTS: Final = ("weights", "kv", "activations")
@@ -23,9 +24,12 @@ COLOURS: Final = dict(zip(PARTS, ("#0072B2", "#E69F00", "#009E73"), strict=True)
 PATTERNS: Final = dict(zip(PARTS, ("", "/", "x"), strict=True))
 
 
-def device_words(name: str, t: Catalog) -> str:
-    """How a device is called; the machine at hand in the reader's language."""
-    return t("limits.here") if name == HERE else name
+def device_words(name: str, t: Catalog, *, recorded: bool = False) -> str:
+    """How a device is called; the machine at hand in the reader's language, or the one on which
+    the numbers were ``recorded``."""
+    if name != HERE:
+        return name
+    return t("limits.there" if recorded else "limits.here")
 
 
 def milliseconds(seconds: float) -> str:
@@ -164,7 +168,7 @@ def batch_chart(found: Sequence[Planned], at: int, t: Catalog) -> go.Figure:
             name=t(f"limits.{name}"),
             mode="lines+markers",
             line={"color": colour, "dash": dash, "width": 2.5},
-            marker={"symbol": fits, "size": [14 if b == at else 8 for b in x], "color": colour},
+            marker={"symbol": fits, "size": [14 if b == at else 9 for b in x], "color": colour},
             hovertemplate="%{x}: %{y:,.3~s}<extra>" + t(f"limits.{name}") + "</extra>",
         )
     # Both axes span as many powers of ten, so that equal slopes mean equal factors.
@@ -226,7 +230,9 @@ def devices_table(found: Sequence[Planned], t: Catalog) -> pd.DataFrame:
                 t("limits.col_token_ms"): made.per_token * 1e3 if made else None,
                 t("limits.col_tokens_s"): made.tokens_per_second if made else None,
                 t("limits.col_bound"): t(f"limits.bound_{made.bound}") if made else "",
-                t("limits.col_source"): _source_of(each.device, t),
+                t("limits.col_source"): _source(
+                    each.device.name, each.device.source, each.device.date, t
+                ),
             }
         )
     return pd.DataFrame(rows)
@@ -234,12 +240,9 @@ def devices_table(found: Sequence[Planned], t: Catalog) -> pd.DataFrame:
 
 def _source(device: str, source: str, date: str, t: Catalog) -> str:
     """Who says so, and when: the machine itself, or a page."""
-    said = t("limits.source_here", processor=source) if device == HERE else source
-    return f"{said}, {date}"
-
-
-def _source_of(device: Device, t: Catalog) -> str:
-    return _source(device.name, device.source, device.date, t)
+    if device == HERE:
+        return t("limits.source_here", processor=source, date=unbroken(date))
+    return dated(source, date, t)
 
 
 def _fits(found: Planned, t: Catalog) -> str:
@@ -248,14 +251,14 @@ def _fits(found: Planned, t: Catalog) -> str:
     return t("limits.yes" if found.plan and found.plan.fits else "limits.no")
 
 
-def beside_table(found: Sequence[Beside], t: Catalog) -> pd.DataFrame:
-    """One row a measurement: what it was, its bound, and the ratio."""
+def beside_table(found: Sequence[Beside], t: Catalog, *, recorded: bool = False) -> pd.DataFrame:
+    """One row a measurement: what it was, its bound, and the ratio; ``recorded`` as above."""
     return pd.DataFrame(
         [
             {
                 t("limits.col_model"): _model(each),
                 t("limits.col_theory_ratio"): each.ratio,
-                t("limits.col_device"): _where(each, t),
+                t("limits.col_device"): _where(each, t, recorded),
                 t("limits.col_what"): _what(each, t),
                 t("limits.col_measured_ms"): each.milliseconds,
                 t("limits.col_theory_ms"): each.theory,
@@ -272,9 +275,9 @@ def _model(each: Beside) -> str:
     return known.title if known else title_of(each.model)
 
 
-def _where(each: Beside, t: Catalog) -> str:
+def _where(each: Beside, t: Catalog, recorded: bool) -> str:
     ranks = each.load.tensor_parallel
-    name = device_words(each.device, t)
+    name = device_words(each.device, t, recorded=recorded)
     return f"{ranks} × {name}" if ranks > 1 else name
 
 

@@ -86,10 +86,10 @@ def batches_chart(found: list[Timed], t: Catalog) -> go.Figure:
             "arrayminus": [s.median - s.low for s in spread],
             "color": GREY,
         },
-        customdata=[[each.time.tokens_per_second, each.share] for each in steps],
+        customdata=[[each.time.tokens_per_second, whole_percent(each.share)] for each in steps],
         hovertemplate="%{y:.1f} ms · %{customdata[0]:,.0f} "
         + t("limits.tokens_a_second")
-        + "<extra>%{customdata[1]:.0%}</extra>",
+        + "<extra>%{customdata[1]}</extra>",
     )
     figure.update_xaxes(
         title=t("limits.axis_batch"),

@@ -8,9 +8,9 @@ import plotly.graph_objects as go
 
 from core.lab.parallel.records import OffloadRun, PipelineRun, ReplicaRun, Timeline
 from core.lab.parallel.stages import StagePlan
-from ui.figures.charts import INK, plain
+from ui.figures.charts import INK, percents, plain
 from ui.figures.parallel import COLOURS, GREY, PATTERNS, dress
-from ui.figures.words import whole_percent
+from ui.figures.words import percent, whole_percent
 from ui.i18n import Catalog
 
 SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up")
@@ -119,7 +119,8 @@ def bubble_chart(run: PipelineRun, t: Catalog) -> go.Figure:
         insidetextanchor="start",
         textangle=0,
         textfont={"color": INK, "size": 15},
-        hovertemplate="%{y:.1%}<extra>" + t("parallel.bubble_measured") + "</extra>",
+        customdata=[percent(found.bubble) for found in run.runs],
+        hovertemplate="%{customdata}<extra>" + t("parallel.bubble_measured") + "</extra>",
     )
     for values, key, colour, symbol, dash in (
         ([r.ideal for r in run.runs], "bubble_ideal", COLOURS[1], "diamond", "dash"),
@@ -132,7 +133,8 @@ def bubble_chart(run: PipelineRun, t: Catalog) -> go.Figure:
             name=t(f"parallel.{key}"),
             line={"color": colour, "dash": dash, "width": 2},
             marker={"symbol": symbol, "size": 11, "color": colour},
-            hovertemplate="%{y:.1%}<extra>" + t(f"parallel.{key}") + "</extra>",
+            customdata=[percent(value) for value in values],
+            hovertemplate="%{customdata}<extra>" + t(f"parallel.{key}") + "</extra>",
         )
     figure.update_xaxes(
         tickvals=x,
@@ -140,8 +142,9 @@ def bubble_chart(run: PipelineRun, t: Catalog) -> go.Figure:
         title=t("parallel.axis_micro"),
         fixedrange=True,
     )
+    most = max([share for r in run.runs for share in (r.bubble, r.ideal, r.unequal)], default=1.0)
     figure.update_yaxes(
-        tickformat=".0%", title=t("parallel.axis_bubble"), rangemode="tozero", fixedrange=True
+        title=t("parallel.axis_bubble"), rangemode="tozero", fixedrange=True, **percents(most)
     )
     figure.update_layout(bargap=0.45)
     return dress(figure, 340)
@@ -198,7 +201,7 @@ def serving_chart(run: ReplicaRun, t: Catalog) -> go.Figure:
             mode="lines+markers+text",
             name=t("parallel.copies_line", n=replicas),
             text=[str(one.batch) for one in own],
-            textposition="top left" if place == 0 else "bottom right",
+            textposition="top center" if place == 0 else "bottom center",
             textfont={"size": 14},
             line={"color": COLOURS[place], "dash": DASHES[place % 2], "width": 2},
             marker={"symbol": SYMBOLS[place], "size": 11, "color": COLOURS[place]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -12,7 +13,7 @@ from plotly.subplots import make_subplots
 from core.edits.grid import Grid
 from core.edits.spec import Rounding, parse_edit
 from core.lab.quantize_records import BITS, Point, Sweep, line
-from ui.figures.charts import BLUE, ORANGE
+from ui.figures.charts import BLUE, ORANGE, percents
 from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog
 
@@ -98,6 +99,13 @@ def _ring(figure: go.Figure, mine: Point, bits: int, t: Catalog) -> None:
         )
 
 
+def _top(figure: go.Figure) -> float:
+    """The power of ten above the largest KL that is drawn: one scale for a whole matrix can make
+    it larger than any other."""
+    drawn = [kl for trace in figure.data if trace.yaxis in (None, "y") for kl in trace.y or ()]
+    return max(1.45, math.log10(max(drawn, default=1.0)) + 0.15)
+
+
 def sweep_chart(
     known: Sweep | None, measured: Sweep | None, curves: Sequence[Grid], here: Rounding, t: Catalog
 ) -> go.Figure:
@@ -127,8 +135,7 @@ def sweep_chart(
         col=1,
         title=t("precision.axis_top1"),
         range=[-0.06, 1.06],
-        tickformat=".0%",
-        nticks=5,
+        **percents(1.0),
         fixedrange=True,
     )
     figure.update_yaxes(
@@ -136,7 +143,7 @@ def sweep_chart(
         col=1,
         title=t("precision.axis_kl"),
         type="log",
-        range=[-5.15, 1.45],
+        range=[-5.15, _top(figure)],
         tickvals=[1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10],
         ticktext=["≈ 0", "0.0001", "0.001", "0.01", "0.1", "1", "10"],
         fixedrange=True,

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.lab.quantize_records import Candidate, LayerError
-from ui.figures.charts import BLUE, LEANING, ORANGE, dressed, plain, short
+from ui.figures.charts import BLUE, LEANING, ORANGE, dressed, percents, plain, short
 from ui.figures.words import percent
 from ui.i18n import Catalog
 
@@ -42,7 +42,9 @@ def next_chart(
         autotickangles=LEANING,
         fixedrange=True,
     )
-    figure.update_yaxes(title=t("precision.axis_p"), tickformat=".0%", fixedrange=True)
+    figure.update_yaxes(title=t("precision.axis_p"), fixedrange=True, rangemode="tozero")
+    most = max([p for one in candidates for p in (one.before, one.after)], default=1.0)
+    figure.update_yaxes(percents(most))
     return dressed(figure, 300, bargap=0.3, barmode="group")
 
 
@@ -70,7 +72,8 @@ def layers_chart(layers: Sequence[LayerError], t: Catalog) -> go.Figure:
         y=[layer.weights for layer in layers],
         name=t("precision.layer_weights"),
         marker={"color": BLUE},
-        hovertemplate="%{x}: %{y:.2%}<extra></extra>",
+        customdata=[percent(layer.weights) for layer in layers],
+        hovertemplate="%{x}: %{customdata}<extra></extra>",
     )
     figure.add_scatter(
         row=2,
@@ -81,9 +84,13 @@ def layers_chart(layers: Sequence[LayerError], t: Catalog) -> go.Figure:
         mode="lines+markers",
         line={"color": ORANGE, "width": 2},
         marker={"symbol": "diamond", "size": 7},
-        hovertemplate="%{x}: %{y:.2%}<extra></extra>",
+        customdata=[percent(layer.stream) for layer in layers],
+        hovertemplate="%{x}: %{customdata}<extra></extra>",
     )
-    figure.update_yaxes(rangemode="tozero", tickformat=".0%", nticks=4, fixedrange=True)
+    figure.update_yaxes(rangemode="tozero", fixedrange=True)
+    for row, name in ((1, "weights"), (2, "stream")):
+        most = max([getattr(layer, name) for layer in layers], default=1.0)
+        figure.update_yaxes(percents(most, most=4), row=row, col=1)
     every = max(1, -(-len(layers) // 12))
     figure.update_xaxes(
         range=[0.4, max(len(x), 4) + 0.6], tickmode="linear", tick0=1, dtick=every, fixedrange=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
@@ -52,18 +53,16 @@ def speed_chart(found: Speed, t: Catalog) -> go.Figure:
             x=values,
             orientation="h",
             marker={"color": colour, "pattern": {"shape": pattern}},
-            text=["" if value is None else f"{value:.2f}" for value in values],
-            textposition="outside",
-            cliponaxis=False,
             customdata=names,
             hovertemplate="%{customdata}: × %{x:.2f}<extra></extra>",
             showlegend=False,
         )
+        _write(figure, col, values)
         most = max([1.0, *(value for value in values if value is not None)])
         figure.update_xaxes(
             col=col,
             title=t(f"precision.{key}"),
-            range=[0, most * 1.5],
+            range=[0, most * 1.6],
             tickvals=[0, 1],
             fixedrange=True,
         )
@@ -79,6 +78,22 @@ def speed_chart(found: Speed, t: Catalog) -> go.Figure:
         bargap=0.3,
     )
     return figure
+
+
+def _write(figure: go.Figure, col: int, values: Sequence[float | None]) -> None:
+    """The numbers behind the bars and behind the line at 1, which would cross them elsewhere."""
+    figure.add_scatter(
+        row=1,
+        col=col,
+        y=list(range(len(values))),
+        x=[max(value or 0.0, 1.0) for value in values],
+        mode="text",
+        text=["" if value is None else f"\u00a0{value:.2f}" for value in values],
+        textposition="middle right",
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
 def speed_table(found: Speed, t: Catalog) -> pd.DataFrame:

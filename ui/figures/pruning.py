@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from core.edits.masks import Method
 from core.edits.spec import Zeros
 from core.lab.prune_records import Crossing, Crossings, Cut, Point, Sweep
-from ui.figures.charts import BLUE, ORANGE, dressed
+from ui.figures.charts import BLUE, ORANGE, dressed, percents
 from ui.figures.pruning_words import number
 from ui.figures.words import in_bytes, percent, whole_percent
 from ui.i18n import Catalog
@@ -42,12 +42,15 @@ def sweep_chart(found: Sweep, at: Zeros | None, t: Catalog) -> go.Figure:
             figure.add_scatter(
                 x=[0.0, *(p.share for p in line)],
                 y=[found.perplexity, *(_drawn(p) for p in line)],
-                customdata=[number(found.perplexity), *(_said(p) for p in line)],
+                customdata=[
+                    [whole_percent(0.0), number(found.perplexity)],
+                    *([whole_percent(p.share), _said(p)] for p in line),
+                ],
                 name=t(f"pruning.short_{method}"),
                 mode="lines+markers",
                 line={"color": colour, "dash": dash, "width": 2},
                 marker={"symbol": symbol, "size": 8},
-                hovertemplate="%{x:.0%}: %{customdata}<extra>%{fullData.name}</extra>",
+                hovertemplate="%{customdata[0]}: %{customdata[1]}<extra>%{fullData.name}</extra>",
             )
         fours = [p for p in found.points if p.method == method and p.two_of_four]
         if fours:
@@ -74,7 +77,7 @@ def sweep_chart(found: Sweep, at: Zeros | None, t: Catalog) -> go.Figure:
         range=[low - 0.25, math.log10(CEILING) + 0.12],
     )  # fmt: skip
     figure.update_xaxes(
-        title=t("pruning.axis_zeros"), tickformat=".0%", fixedrange=True, range=[-0.02, 0.93]
+        title=t("pruning.axis_zeros"), fixedrange=True, range=[-0.02, 0.93], **percents(0.93)
     )
     return dressed(figure, 380, hovermode="closest")
 
@@ -155,8 +158,11 @@ def crossing_chart(found: Crossings, t: Catalog) -> go.Figure:
             x=[p.zeros for p in points],
             y=[_ratio(p) for p in points],
             name=t("pruning.time_one" if count == 1 else "pruning.time_many", n=count),
-            customdata=[[_micro(p.dense.median), _micro(p.sparse.median)] for p in points],
-            hovertemplate="%{x:.0%}: %{customdata[0]} → %{customdata[1]} (× %{y:.2f})"
+            customdata=[
+                [whole_percent(p.zeros), _micro(p.dense.median), _micro(p.sparse.median)]
+                for p in points
+            ],
+            hovertemplate="%{customdata[0]}: %{customdata[1]} → %{customdata[2]} (× %{y:.2f})"
             "<extra>%{fullData.name}</extra>",
             mode="lines+markers",
             line={"color": colour, "dash": dash, "width": 2},
@@ -166,13 +172,16 @@ def crossing_chart(found: Crossings, t: Catalog) -> go.Figure:
         x=[share for share, _ in found.sparse_bytes],
         y=[size / found.dense_bytes for _, size in found.sparse_bytes],
         name=t("pruning.memory_line"),
-        hovertemplate="%{x:.0%}: × %{y:.2f}<extra>%{fullData.name}</extra>",
+        customdata=[whole_percent(share) for share, _ in found.sparse_bytes],
+        hovertemplate="%{customdata}: × %{y:.2f}<extra>%{fullData.name}</extra>",
         mode="lines+markers",
         line={"color": GREEN, "dash": "dot", "width": 2},
         marker={"symbol": "triangle-up", "size": 8},
     )
     figure.add_hline(y=1, line={"color": GREY, "width": 2})
-    figure.update_xaxes(title=t("pruning.axis_zeros_matrix"), tickformat=".0%", fixedrange=True)
+    figure.update_xaxes(title=t("pruning.axis_zeros_matrix"), fixedrange=True)
+    shares = [share for share, _ in found.sparse_bytes] or [0.0, 1.0]
+    figure.update_xaxes(percents(max(shares), min(shares)))
     figure.update_yaxes(
         title=t("pruning.axis_list"), type="log", fixedrange=True, tickprefix="× ",
         tickvals=[0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20],

@@ -15,6 +15,8 @@ from core.lab.prune_records import Importance, Together
 from ui.figures.charts import BELOW, BLUE, ORANGE
 from ui.i18n import Catalog
 
+NUMBERS: Final = 28
+"""Pixels for the numbers of an axis, above its title."""
 TICKS: Final = (-1.0, -0.1, -0.01, 0.0, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
@@ -53,21 +55,22 @@ def importance_map(found: Importance, t: Catalog) -> go.Figure:
     _cells(figure, found, rows, heads, t)
     across = [x for x in (0.0, 1.0, 5.0) if x <= max(1.0, np.nanmax([0.0, *found.layers]))]
     figure.update_xaxes(
-        col=1, title={"text": t("pruning.axis_layer_bent"), "standoff": BELOW}, fixedrange=True,
+        col=1, fixedrange=True,
         tickvals=bent(across).tolist(), ticktext=[f"{x:g}" for x in across],
     )  # fmt: skip
-    figure.update_xaxes(
-        col=2,
-        title={"text": t("pruning.axis_head"), "standoff": BELOW},
-        fixedrange=True,
-        dtick=1 if heads < 16 else 4,
-    )
+    figure.update_xaxes(col=2, fixedrange=True, dtick=1 if heads < 16 else 4)
+    for axis, key in (("x", "axis_layer_bent"), ("x2", "axis_head")):
+        # Beside a colour bar on top Plotly draws titles of axes into the plot.
+        figure.add_annotation(
+            xref=f"{axis} domain", x=0.5, yref="paper", y=0, yshift=-NUMBERS, yanchor="top",
+            text=t(f"pruning.{key}"), showarrow=False, font={"size": 14},
+        )  # fmt: skip
     figure.update_yaxes(fixedrange=True, range=[layers + 0.5, 0.5], dtick=5 if layers > 12 else 1,
                         tick0=5 if layers > 12 else 1)  # fmt: skip
     figure.update_yaxes(col=1, title=t("pruning.axis_layer"))
     return figure.update_layout(
         height=150 + 15 * max(layers, 8),
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        margin={"l": 10, "r": 10, "t": 10, "b": NUMBERS + 24},
         dragmode=False,
         bargap=0.2,
     )

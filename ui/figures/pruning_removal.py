@@ -80,7 +80,7 @@ def removals_chart(found: Removals, t: Catalog) -> go.Figure:
         title = {"text": t(f"pruning.{key}"), "standoff": BELOW}
         figure.update_xaxes(col=place, title=title, fixedrange=True)
     for place in (1, 2):
-        figure.update_xaxes(col=place, range=[0, 1.6], tickvals=[0, 1], ticktext=["0", "100 %"])
+        figure.update_xaxes(col=place, range=[0, 1.6], tickvals=[0, 1], ticktext=["0 %", "100 %"])
     figure.update_xaxes(
         col=3, range=[low - 0.05, math.log10(CEILING) + 0.9],
         tickvals=[2, 4], ticktext=["100", "10,000"],

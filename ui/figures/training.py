@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from core.lab.timing import Spread
 from core.lab.training_records import Kept, Kind, Prediction, Training
 from core.lab.training_stored import Words
-from ui.figures.charts import BELOW, BLUE, INK, ORANGE, dressed, plain, short
+from ui.figures.charts import BELOW, BLUE, INK, ORANGE, dressed, percents, plain, short
 from ui.figures.words import percent, two_digits
 from ui.i18n import Catalog
 
@@ -72,7 +72,7 @@ def predictions_chart(found: Prediction, words: Words, t: Catalog) -> go.Figure:
             cliponaxis=False,
             customdata=names,
             marker={"color": colour, "pattern": pattern_of(pattern)},
-            hovertemplate="%{customdata}: %{x:.3%}<extra>" + t(f"training.{when}") + "</extra>",
+            hovertemplate="%{customdata}: %{text}<extra>" + t(f"training.{when}") + "</extra>",
         )
     figure.update_yaxes(
         tickmode="array",
@@ -81,12 +81,9 @@ def predictions_chart(found: Prediction, words: Words, t: Catalog) -> go.Figure:
         fixedrange=True,
     )
     title = {"text": t("training.axis_p"), "standoff": BELOW}
-    figure.update_xaxes(range=[0, 1.16], tickformat=".0%", fixedrange=True, tickvals=_FIFTHS)
+    figure.update_xaxes(range=[0, 1.16], fixedrange=True, **percents(1.0))
     figure.update_xaxes(title=title)
     return _dressed(figure, 110 + 40 * len(rows), order="reversed")
-
-
-_FIFTHS: Final = [0, 0.25, 0.5, 0.75, 1]
 
 
 def _percent(p: float | None) -> str:
@@ -122,11 +119,14 @@ def loss_chart(found: Training, words: Words, t: Catalog) -> go.Figure:
         zmin=0,
         zmax=1,
         colorscale="Cividis",
-        customdata=[[plain(name)] * len(x) for name in tokens],
-        hovertemplate="%{x} · %{customdata}: %{z:.2%}<extra></extra>",
+        customdata=[
+            [[plain(name), percent(p)] for p in row]
+            for name, row in zip(tokens, table, strict=True)
+        ],
+        hovertemplate="%{x} · %{customdata[0]}: %{customdata[1]}<extra></extra>",
         xgap=1,
         ygap=1,
-        colorbar={"tickformat": ".0%", "len": 0.58, "y": 0.27, "thickness": 12, "title": "p"},
+        colorbar={"len": 0.58, "y": 0.27, "thickness": 12, "title": "p", **percents(1.0)},
     )
     every = max(1, len(tokens) // 18)
     figure.update_yaxes(row=1, col=1, title=t("training.axis_loss"), rangemode="tozero")
@@ -204,7 +204,7 @@ def time_chart(found: Training, t: Catalog) -> go.Figure:
             hovertemplate=f"{t(f'training.{name}')}: %{{x:,.1f}} ms "
             f"({spread.low:,.1f} … {spread.high:,.1f})<extra></extra>",
         )
-    return _stacked(figure, "ms", t)
+    return _stacked(figure, t("training.axis_ms"), t)
 
 
 def _stacked(figure: go.Figure, unit: str, t: Catalog) -> go.Figure:
@@ -233,12 +233,13 @@ def moved_chart(found: Training, t: Catalog) -> go.Figure:
             name=t(f"training.kind_{kind}"),
             line={"color": colour, "width": 2},
             marker={"symbol": symbol, "size": 7},
-            hovertemplate=f"%{{x}}: %{{y:.3%}}<extra>{t(f'training.kind_{kind}')}</extra>",
+            customdata=[f"{100 * m.relative:.3f} %" for m in rows],
+            hovertemplate=f"%{{x}}: %{{customdata}}<extra>{t(f'training.kind_{kind}')}</extra>",
         )
     figure.update_xaxes(title=t("training.axis_layer"), fixedrange=True, tickformat="d")
     figure.update_yaxes(
         title={"text": t("training.axis_moved"), "standoff": 12},
-        tickformat=".2~%",
+        **percents(max([m.relative for m in found.moved if m.layer is not None], default=1.0)),
         rangemode="tozero",
         fixedrange=True,
     )

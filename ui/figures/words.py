@@ -24,6 +24,11 @@ def whole_percent(p: float) -> str:
     return f"{100 * p:.0f} %"
 
 
+def unbroken(date: str) -> str:
+    """A date that no line breaks: its own hyphens are places to break."""
+    return date.replace("-", "\u2011")
+
+
 def signed(x: float, digits: int = 3) -> str:
     """A number with a real minus sign; -inf as −∞."""
     text = f"{abs(x):.{digits}f}" if math.isfinite(x) else "∞"

@@ -156,11 +156,11 @@ function footer(data) {
   const s = data.strings
   const c = data.cache
   const time = {
-    ms: data.ms < 0.05 ? "< 0.1" : data.ms.toFixed(data.ms < 10 ? 1 : 0),
+    ms: data.ms < 0.05 ? "< 0.1" : data.ms < 10 ? data.ms.toFixed(1) : thousands(Math.round(data.ms)),
     n: thousands(data.new),
   }
   const items = [
-    fmt(data.recorded ? s.ms_recorded : s.ms, time),
+    fmt(s[`ms${data.recorded ? "_recorded" : ""}${data.new === 1 ? "_one" : ""}`], time),
     fmt(s.tokens_read, { n: thousands(data.read), cached: thousands(data.cached) }),
   ]
   if (c.bytes) {
