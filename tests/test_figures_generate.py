@@ -244,9 +244,12 @@ def test_the_mean_time_says_of_which_steps_it_is(t):
         figure = run_figures(replace(made, steps=steps), steps[0], t)[-1]
         return figure.value, figure.note
 
-    assert shown(9000, 400, 637.2) == ("9.0 s", t("generate.ms_note", last=3, mean="519 ms"))
-    assert shown(41.63, 12) == ("41.6 ms", t("generate.ms_note_one", mean="12 ms"))
-    assert shown(41.63) == ("41.6 ms", t("generate.ms_first"))
+    ms, s = t("generate.milliseconds", n="{}"), t("generate.seconds", n="{}")
+    note = t("generate.ms_note", last=3, mean=ms.format(519))
+    assert shown(9000, 400, 637.2) == (s.format("9.0"), note)
+    note = t("generate.ms_note_one", mean=ms.format(12))
+    assert shown(41.63, 12) == (ms.format(41.6), note)
+    assert shown(41.63) == (ms.format(41.6), t("generate.ms_first"))
 
 
 def test_the_figures_of_the_story():

@@ -18,12 +18,12 @@ from ui.context import Context
 from ui.figures.limits import Placed, operations_table, roofline_chart
 from ui.figures.limits_plan import milliseconds, share
 from ui.figures.limits_steps import Timed, batches_chart, parts_chart, steps_table, timed
-from ui.figures.words import in_bytes
+from ui.figures.words import in_bytes, unbroken
 from ui.i18n import Catalog
 from ui.lab import experiment
 from ui.lab_options import chosen, here
 from ui.lab_parts import PLAIN, section, table, weights
-from ui.limits_plan import planner, restless
+from ui.limits_plan import planner, warn_if_disturbed
 from ui.limits_table import TABLE
 from ui.marks import mark
 from ui.widgets import NO_VALUE, show
@@ -81,7 +81,7 @@ def _roof(t: Catalog, roof: Roof, *, here: bool) -> None:
             rate = f"{roof.rate(kind):,.0f} GFLOP/s"
             st.metric(t("limits.products", dtype=kind), rate, width=WIDE)
     if here:
-        restless(t, roof)
+        warn_if_disturbed(t, roof)
     st.markdown(
         t("limits.ridge", fp32=f"{roof.ridge('fp32'):.1f}", bf16=f"{roof.ridge('bf16'):.1f}")
     )
@@ -91,7 +91,7 @@ def _kept(t: Catalog, stands: Roof, new: Roof) -> None:
     """Why the measurement that was just made does not replace the earlier one."""
     said = t(
         "limits.kept",
-        date=stands.machine.date,
+        date=unbroken(stands.machine.date),
         times=f"{new.unrest:.1f}",
         new=f"{new.bandwidth:,.1f} GB/s",
         old=f"{stands.bandwidth:,.1f} GB/s",

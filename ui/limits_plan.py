@@ -53,13 +53,13 @@ def planner(t: Catalog, engine: Engine | None, found: Known) -> None:
         st.error(t.fault(fault))
         return
     if device.name == HERE:
-        restless(t, found.roof)
+        warn_if_disturbed(t, found.roof)
     _answer(t, planned(shape, device, load))
     _others(t, shape, among, load)
     _practice(t, engine, found)
 
 
-def restless(t: Catalog, roof: Roof) -> None:
+def warn_if_disturbed(t: Catalog, roof: Roof) -> None:
     """The warning of a disturbed measurement, wherever its figures are used."""
     if roof.disturbed:
         said = t("limits.restless", times=f"{roof.unrest:.1f}")

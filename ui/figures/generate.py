@@ -11,7 +11,7 @@ import pandas as pd
 
 from core.decode.measure import bits
 from core.trace import Generation, StepTrace
-from ui.figures.words import latex_probability, percent, signed
+from ui.figures.words import in_time, latex_probability, percent, signed
 from ui.i18n import Catalog
 
 FACTORS = 3
@@ -77,10 +77,9 @@ def _mean_time(run: Generation, t: Catalog) -> str:
 
 
 def _time(ms: float, t: Catalog) -> str:
-    """Short enough for half a phone: 84.1 ms, 1,584 ms, 12.3 s."""
-    if ms >= 10_000:
-        return t("generate.seconds", n=f"{ms / 1000:,.1f}")
-    return t("generate.milliseconds", n=f"{ms:.1f}" if ms < 1000 else f"{ms:,.0f}")
+    """As on the command line, with the unit in the reader's language."""
+    number, unit = in_time(ms).split()
+    return t("generate.seconds" if unit == "s" else "generate.milliseconds", n=number)
 
 
 def _round(x: float) -> str:
