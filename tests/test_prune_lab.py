@@ -429,7 +429,7 @@ def test_lines_say_what_the_record_says():
     times = {"edited": {"median": 2.0}, "original": {"median": 5.0}, "ratio": 0.4}
     assert _times(times) == "step 2.0 ms, original 5.0 ms: × 0.40"
     size = {"nbytes": 2_000_000, "parameters": 500, "zeros": 1, "weights": 4}
-    assert _size(size) == "2.0 MB · 500 parameters · 25.00% of the layers' weights are 0"
+    assert _size(size) == "2 MB · 500 parameters · 25.00% of the layers' weights are 0"
     point = {"zeros": 0.5, "tokens": 1, "dense": {"median": 0.25}, "sparse": {"median": 0.5}}
     machine = {"processor": "p", "threads": 2, "date": "today"}
     found = {
