@@ -77,16 +77,20 @@ def said(at):
     return words(at)
 
 
+def wait_for(text, at):
+    for _ in range(60):
+        if text in said(at):
+            break
+        time.sleep(0.1)
+        at.run()
+
+
 def test_nothing_runs_before_it_is_asked_for():
     at = opened("quiet")
     assert "recorded 3" in said(at)
     assert "a second" in said(at)
     at.button(key="lab_run_count").click().run()
-    for _ in range(50):
-        if "found 5" in said(at):
-            break
-        time.sleep(0.05)
-        at.run()
+    wait_for("found 5", at)
     assert "found 5" in said(at)
     assert "recorded" not in said(at)
     # Another reader of the same question finds the answer.
@@ -103,11 +107,7 @@ def test_stopping_keeps_what_there_is():
     assert catalog("en")("lab.stopped") in text
     assert "found 5" not in text
     at.button(key="lab_again_count").click().run()
-    for _ in range(60):
-        if "found 5" in said(at):
-            break
-        time.sleep(0.1)
-        at.run()
+    wait_for("found 5", at)
     assert "found 5" in said(at)
 
 
@@ -121,11 +121,7 @@ def test_it_pauses_soon_after_its_page_was_left_and_goes_on_when_one_is_back(mon
     assert lab.jobs().known(("count", ("question", "left", False))) is None
     at.session_state["elsewhere"] = False
     at.run()
-    for _ in range(60):
-        if "found 5" in said(at):
-            break
-        time.sleep(0.1)
-        at.run()
+    wait_for("found 5", at)
     assert "found 5" in said(at)
 
 
