@@ -23,7 +23,7 @@ PROMPTS = (
     "👨‍👩‍👧‍👦 means",
     "The cat sat on the mat. The cat sat on the",
 )
-STEPS = 16
+STEPS = 10
 
 
 def plain(name):
