@@ -12,8 +12,3 @@ from ui.kv_options import FIELD, TABLE
 def choice(name: str, values: Sequence[Any], **words: Any) -> None:
     """A row of buttons that sets one option; ``words`` as ``ui.lab_parts.buttons`` takes them."""
     lab_parts.buttons(FIELD, TABLE, name, values, key=f"kv_set_{name}", **words)
-
-
-def milliseconds(ms: float) -> str:
-    """A time for people."""
-    return f"{ms:,.0f} ms" if ms >= 10 else f"{ms:.1f} ms"

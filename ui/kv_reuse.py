@@ -14,10 +14,10 @@ from core.lab.models import local
 from ui import state
 from ui.context import Context
 from ui.controls import guess_chinese
-from ui.figures.words import in_bytes, tiny
+from ui.figures.words import in_bytes, in_time, tiny
 from ui.i18n import Catalog, catalog
 from ui.kv_options import HERE, SECOND_CAP, chosen, here
-from ui.kv_parts import choice, milliseconds
+from ui.kv_parts import choice
 from ui.lab import experiment
 from ui.lab_parts import section
 from ui.marks import mark, restless
@@ -103,8 +103,8 @@ def _reused(t: Catalog, found: Reuse) -> None:
     restless(t, (found.whole_ms, found.reused_ms))
     one, two, three = st.columns(3)
     one.metric(t("kv_cache.reuse_positions"), f"{found.common:,} / {found.second:,}")
-    two.metric(t("kv_cache.reuse_whole"), milliseconds(found.whole_ms.median))
-    three.metric(t("kv_cache.reuse_rest"), milliseconds(found.reused_ms.median))
+    two.metric(t("kv_cache.reuse_whole"), in_time(found.whole_ms.median))
+    three.metric(t("kv_cache.reuse_rest"), in_time(found.reused_ms.median))
     st.markdown(
         t(
             "kv_cache.reuse_said",

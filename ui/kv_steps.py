@@ -16,10 +16,10 @@ from core.models.catalog import DEFAULT, title_of
 from ui import state
 from ui.context import Context
 from ui.figures import kv_steps as figures
-from ui.figures.words import in_bytes, tiny
+from ui.figures.words import in_bytes, in_time, tiny
 from ui.i18n import Catalog, plain
 from ui.kv_options import STEPS, chosen, here
-from ui.kv_parts import choice, milliseconds
+from ui.kv_parts import choice
 from ui.lab import experiment
 from ui.lab_parts import PLAIN, dataframe, section, table
 from ui.marks import mark, restless
@@ -99,8 +99,8 @@ def _headline(t: Catalog, run: KvRun) -> None:
     whole = median(step.whole_ms.median for step in steps)
     one, two, three, four = st.columns(4)
     help = t("kv_cache.metric_help")
-    one.metric(t("kv_cache.way_cached"), milliseconds(cached), help=help)
-    two.metric(t("kv_cache.way_whole"), milliseconds(whole), help=help)
+    one.metric(t("kv_cache.way_cached"), in_time(cached), help=help)
+    two.metric(t("kv_cache.way_whole"), in_time(whole), help=help)
     three.metric(t("kv_cache.col_ratio"), f"× {whole / cached:.1f}")
     four.metric(t("kv_cache.difference"), tiny(run.difference), help=t("kv_cache.difference_help"))
 
