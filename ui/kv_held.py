@@ -196,7 +196,8 @@ def sizes_part(t: Catalog, context: Context | None, engine: Engine | None) -> No
         help=t("kv_cache.length_help"),
         say="{:,}".format,
     )
-    mark(t, "published", t("kv_cache.others_how"))
+    mark(t, "published", t("kv_cache.others_from"))
+    mark(t, "computed", t("kv_cache.others_how"))
     others = other_caches(length)
     if own is not None:
         st.caption(_beside(t, own, length))

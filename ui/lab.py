@@ -221,7 +221,7 @@ def _ask(frame: _Frame[Any], label: str | None) -> None:
             on_click=want,
             args=(frame.name, frame.key),
         )
-        st.caption(frame.cost)
+        st.caption(frame.cost, help=frame.t("lab.cost_help"))
 
 
 def _again(frame: _Frame[Any]) -> None:

@@ -173,7 +173,8 @@ def _answer(t: Catalog, found: Planned) -> None:
 
 def _others(t: Catalog, shape: ModelShape, among: Sequence[Device], load: Load) -> None:
     st.markdown(f"### {t('limits.devices_title')}")
-    mark(t, "published", t("limits.devices_how"))
+    mark(t, "published", t("limits.devices_from"))
+    mark(t, "computed", t("limits.devices_how"))
     frame = figures.devices_table([planned(shape, each, load) for each in among], t)
     dataframe(frame, "limits_devices", **{t("limits.col_source"): wide()})
     rows = [row(each) for each in combinations(shape, among, load, precisions=PRECISIONS)]
@@ -207,7 +208,8 @@ def _practice(t: Catalog, engine: Engine | None, found: Known) -> None:
             rows = list(measured_here(shape, found.roof, found.steps))
             mark(t, "measured" if found.here else "recorded", on=found.steps.machine)
             _beside(t, rows, "limits_here", recorded=not found.here)
-    mark(t, "published", t("limits.practice_how"))
+    mark(t, "published", t("limits.practice_from"))
+    mark(t, "computed", t("limits.practice_how"))
     _beside(t, published(), "limits_published")
 
 

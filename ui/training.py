@@ -123,7 +123,7 @@ def _measured(t: Catalog, found: Training, words: Words) -> None:
     if not (found.done or stopped):
         st.caption(doing(t, found))
     if found.prompt is not None:
-        mark(t, "measured", on=found.machine)
+        mark(t, "measured", t("training.steps_how"), on=found.machine)
         show_training(t, found, words)
     elif stopped:
         st.caption(t("training.stopped_early"))

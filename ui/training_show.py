@@ -158,6 +158,7 @@ def _changed(t: Catalog, found: Training) -> None:
 
 def _frozen(t: Catalog, found: Frozen) -> None:
     st.markdown(f"### {t('training.frozen_title')}")
+    mark(t, "computed", t("training.frozen_how"))
     key = "frozen_text" if found.untouched and found.gone else "frozen_wrong"
     st.markdown(
         t(
