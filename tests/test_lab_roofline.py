@@ -13,7 +13,7 @@ from core.engine.local import LocalEngine
 from core.faults import Fault
 from core.lab import roofline_store as store
 from core.lab.machine import Machine, cores, machine, processor
-from core.lab.roofline import RESTLESS, Probe, Roof, RoofTurn, measure_roof
+from core.lab.roofline import DISTURBED, Probe, Roof, RoofTurn, measure_roof
 from core.lab.roofline_ops import Case, complete, counts_of, step_limit, total, waiting_share
 from core.lab.roofline_run import known, measure
 from core.lab.roofline_steps import ATTENTION, REST, Steps, StepTime, measure_steps
@@ -334,7 +334,7 @@ def test_one_measurement_makes_both_and_keeps_them(home, tiny, monkeypatch):
 
 def disturbed(before: Roof, milliseconds: float = 1000) -> Roof:
     """The same machine in a busy moment: slower, and unevenly so."""
-    time = Spread(milliseconds, milliseconds, RESTLESS * 1.1 * milliseconds, 5)
+    time = Spread(milliseconds, milliseconds, DISTURBED * 1.1 * milliseconds, 5)
     later = replace(before.machine, date="2026-12-01 04:33 UTC")
     return Roof(later, tuple(replace(probe, time=time) for probe in before.probes))
 

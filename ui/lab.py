@@ -19,6 +19,7 @@ from core.trace import nbytes
 from ui.figures.words import whole_percent
 from ui.i18n import Catalog
 from ui.jobs import Answer, Jobs, Look, Turns
+from ui.marks import mark
 from ui.readers import who
 
 KEPT_BYTES: Final = 96_000_000
@@ -221,7 +222,7 @@ def _ask(frame: _Frame[Any], label: str | None) -> None:
             on_click=want,
             args=(frame.name, frame.key),
         )
-        st.caption(frame.cost, help=frame.t("lab.cost_help"))
+        mark(frame.t, "estimated", frame.cost)
 
 
 def _again(frame: _Frame[Any]) -> None:

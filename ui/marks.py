@@ -1,4 +1,4 @@
-"""Where a number comes from: measured here, computed, published, or recorded before."""
+"""Where a number comes from: measured here, computed, published, recorded before, or estimated."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from core.lab.timing import RESTLESS, Spread, unrest
 from ui.figures.words import unbroken
 from ui.i18n import Catalog, plain
 
-Kind = Literal["measured", "computed", "published", "recorded"]
+Kind = Literal["measured", "computed", "published", "recorded", "estimated"]
 ICONS: Final[dict[Kind, str]] = {
     "measured": ":material/timer:",
     "computed": ":material/calculate:",
     "published": ":material/menu_book:",
     "recorded": ":material/inventory_2:",
+    "estimated": ":material/hourglass_empty:",
 }
 
 

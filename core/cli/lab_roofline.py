@@ -12,7 +12,7 @@ from core.cli.numbers import whole
 from core.engine.protocol import Engine
 from core.faults import Fault
 from core.lab.models import local
-from core.lab.roofline import RESTLESS, Roof
+from core.lab.roofline import DISTURBED, Roof
 from core.lab.roofline_ops import Case, complete, counts_of, step_limit, total, waiting_share
 from core.lab.roofline_run import measure
 from core.lab.roofline_steps import BATCHES, CONTEXT, Steps, StepTime, value_bytes
@@ -149,7 +149,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield "share of the limit in which the arithmetic waits for memory"
     if found["kept_instead_of"]:
         yield from _kept(here["date"], roof, found["kept_instead_of"])
-    if roof["slowest_by_quickest"] > RESTLESS:
+    if roof["slowest_by_quickest"] > DISTURBED:
         yield restless(roof["slowest_by_quickest"])
     if not found["complete"]:
         yield "stopped before the end"

@@ -23,8 +23,8 @@ Probing = Literal["read", "gemv", "gemm"]
 DTYPES: Final[tuple[Dtype, ...]] = ("fp32", "bf16")
 VALUE_BYTES: Final[dict[Dtype, int]] = {"fp32": 4, "bf16": 2}
 REPEATS: Final = 5
-RESTLESS: Final = 1.6
-"""An ``unrest`` above which something else was running."""
+DISTURBED: Final = 1.6
+"""An ``unrest`` of the worst probe above which something else was running."""
 ROWS, COLUMNS = 4096, 16384
 """Of the matrix that is read: 268 MB as fp32, more than the caches of nearly every machine."""
 SIDE: Final = 2048
@@ -86,7 +86,7 @@ class Roof:
     @property
     def disturbed(self) -> bool:
         """Whether something else was running, so that the machine can do more than this."""
-        return self.unrest > RESTLESS
+        return self.unrest > DISTURBED
 
     def rate(self, dtype: str) -> float:
         """GFLOP/s of a matrix product; types that were not measured count as bf16."""

@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
@@ -10,9 +12,14 @@ from core.edits.spec import join
 from core.faults import Fault
 from core.models.catalog import resolve
 from ui import lab
+from ui.i18n import catalog
 from ui.state import store
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
+NUMBERS = ("metric", "plotly_chart", "arrow_data_frame", "bidi_component")
+"""Elements that show numbers."""
+KINDS = ("measured", "computed", "published", "recorded")
+"""Where a result can come from."""
 
 
 def open_app(page: str | None = None, *, ready: bool = True, **query: str) -> AppTest:
@@ -80,9 +87,37 @@ def finished(at: AppTest, name: str, seconds: int = 180) -> AppTest:
     for _ in range(seconds):
         # A job that nobody looks at pauses.
         if job is None or not job.watch("test").running:
-            return healthy(at.run())
+            assert not unmarked(healthy(at.run()))
+            return at
         job.wait(1)
     raise AssertionError(f"{name} does not end")
+
+
+def unmarked(at: AppTest) -> list[tuple[str, str]]:
+    """(section, kind) of what shows numbers under a numbered heading, or in an experiment, before
+    anything says where they come from."""
+    # Marks are told by their first words, which are the same for every model and note.
+    marks = tuple(f"**{catalog(lang)(f'lab.{kind}')}**" for lang in ("en", "zh") for kind in KINDS)
+    section, marked, found = "", True, []
+    for element in _in_order(at.main):
+        if element.type in ("markdown", "caption"):
+            said = str(element.value)
+            if element.type == "markdown" and said.startswith("## "):
+                section, marked = said, False
+            elif element.type == "caption" and any(mark in said for mark in marks):
+                marked = True
+        elif "lab_box_" in str(getattr(element, "proto", "")) and hasattr(element, "children"):
+            marked = False
+        elif element.type in NUMBERS and not marked:
+            found.append((section, element.type))
+    return found
+
+
+def _in_order(block: Any) -> Iterator[Any]:
+    for child in block.children.values():
+        yield child
+        if hasattr(child, "children"):
+            yield from _in_order(child)
 
 
 def chart(at: AppTest, key: str) -> dict:

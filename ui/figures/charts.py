@@ -123,7 +123,7 @@ def _dress(
     figure.update_xaxes(range=[0.4, max(len(x), 6) + 0.6], fixedrange=True)
     figure.update_xaxes(row=2, col=1, ticktext=[short(w) for w in labels][::every], **ticks)
     figure.update_yaxes(fixedrange=True, rangemode="tozero", tickformat="~g")
-    figure.update_yaxes(row=1, col=1, range=[0, 1.02], title=t("generate.axis_p"), tickformat=".0%")
+    figure.update_yaxes(row=1, col=1, range=[0, 1.02], title=t("generate.axis_p"), **percents(1))
     figure.update_yaxes(row=2, col=1, title=t("generate.axis_entropy"))
     figure.update_layout(
         height=380,

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from core.compare_records import Figures, Text
 from core.decode.figures import logprob, perplexity, repeated
 from core.decode.measure import bits
-from ui.figures.charts import plain, short
+from ui.figures.charts import percents, plain, short
 from ui.figures.compare_rows import Scene
 from ui.figures.compare_words import COLOURS, LETTERS, SYMBOLS
 from ui.i18n import Catalog
@@ -186,9 +186,13 @@ def quality(scene: Scene, shown: Sequence[Point], across: Across, t: Catalog) ->
                 hovertemplate=f"{LETTERS[index]}<br>%{{x:.2f}} · %{{y:.1%}}<extra></extra>",
             )
     figure.update_xaxes(title=t("compare.axis_perplexity"), type="log", fixedrange=True)
-    figure.update_yaxes(title=t(f"compare.axis_{across}"), tickformat=".0%", fixedrange=True)
     high = max([0.1, *(p.across for p in shown)])
-    figure.update_yaxes(range=[-0.08 * high, 1.25 * high])
+    figure.update_yaxes(
+        title=t(f"compare.axis_{across}"),
+        fixedrange=True,
+        range=[-0.08 * high, 1.25 * high],
+        **percents(1.25 * high),
+    )
     spread = [math.log10(p.perplexity) for p in shown] or [0.0, 1.0]
     room = max(0.12, (DECADES - max(spread) + min(spread)) / 2)
     low, top = min(spread) - room, max(spread) + room

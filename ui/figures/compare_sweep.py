@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from core.compare_records import Figures
 from core.decode.measure import bits
-from ui.figures.charts import BLUE, ORANGE, plain
+from ui.figures.charts import BLUE, ORANGE, percents, plain
 from ui.i18n import Catalog
 
 GREEN: Final = "#149A74"
@@ -75,7 +75,7 @@ def sweep_chart(shown: Shown, at: int, t: Catalog) -> go.Figure:
     title = t("lab.log_axis", axis=t("compare.axis_perplexity_short"))
     figure.update_yaxes(row=1, col=1, title=title, type="log")
     figure.update_yaxes(fixedrange=True)
-    figure.update_yaxes(row=2, col=1, range=[-0.04, 1.06], tickformat=".0%")
+    figure.update_yaxes(row=2, col=1, range=[-0.04, 1.06], **percents(1))
     figure.update_layout(
         height=420,
         margin={"l": 10, "r": 10, "t": 10, "b": 10},

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from core.lens import Column
 from core.neurons import Activity
 from core.residual import Stream
-from ui.figures.charts import BLUE, ORANGE, plain, short
+from ui.figures.charts import BLUE, ORANGE, percents, plain, short
 from ui.figures.layers import Label
 from ui.i18n import Catalog
 
@@ -51,9 +51,7 @@ def way(column: Column, following: int, label: Label, layer: int, t: Catalog) ->
             hovertemplate=f"{said}<br>#%{{y:,d}}<extra></extra>",
             **looks,
         )
-    figure.update_yaxes(
-        row=1, col=1, range=[-0.02, 1.02], tickformat=".0%", title=t("layers.axis_p")
-    )
+    figure.update_yaxes(row=1, col=1, range=[-0.02, 1.02], title=t("layers.axis_p"), **percents(1))
     top = float(np.log10(max(int(column.followed_rank.max()), 10)))
     figure.update_yaxes(
         row=2,
@@ -116,7 +114,7 @@ def sparsity(found: Activity, layer: int, t: Catalog) -> go.Figure:
         hovertemplate=f"%{{x}}: %{{y:.1%}}<br>{busy}: %{{customdata:,d}}<extra></extra>",
         showlegend=False,
     )
-    figure.update_yaxes(range=[0, 1.02], tickformat=".0%", title=t("layers.axis_near_zero"))
+    figure.update_yaxes(range=[0, 1.02], title=t("layers.axis_near_zero"), **percents(1))
     return _dress(figure, x, layer, t, rows=1, height=230)
 
 
