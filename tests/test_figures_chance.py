@@ -33,7 +33,7 @@ from ui.figures.branches import (
 from ui.figures.chance import draws_alt, draws_chart, draws_table, rows, verdict
 from ui.figures.dice import dice_data, rolls_text
 from ui.figures.drawbar import question, why
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 
 EN, ZH = catalog("en"), catalog("zh")
 LABELS = ("a", "b", "c", "d")
@@ -68,15 +68,17 @@ def seed_for(low: float, high: float, step: int = 0) -> int:
 
 def test_a_draw_behind_the_favourite_answers_why_not():
     text = said(Settings(seed=seed_for(0.6, 0.7)))
-    assert text.startswith("Why not the top token, “a” (50.0 %)? u = 0.6")
+    assert text.startswith(bound("Why not the top token, “a” (50.0 %)? u = 0.6"))
     assert "“a” covers 0.000 … 0.500, “b” covers 0.500 … 0.800: so the draw fell on “b”." in text
     assert said(Settings(seed=seed_for(0.1, 0.4))).startswith("u = 0.")
 
 
 def test_tokens_between_are_counted():
     text = said(Settings(seed=seed_for(0.85, 0.9)), ZH)
-    assert text.startswith("为什么不是第一名“a”（50.0 %）？u = 0.8")
-    assert "“a”占 0.000 … 0.500，接着是 1 个词元，“c”占 0.800 … 0.950，所以抽中了“c”。" in text
+    assert text.startswith(bound("为什么不是第一名“a”（50.0 %）？u = 0.8"))
+    assert text.endswith(
+        bound("“a”占 0.000 … 0.500，接着是 1 个词元，“c”占 0.800 … 0.950，所以抽中了“c”。")
+    )
 
 
 def test_a_penalty_that_lowered_the_favourite_is_named():
@@ -84,12 +86,14 @@ def test_a_penalty_that_lowered_the_favourite_is_named():
     settings = Settings(repetition_penalty=2.0, seed=seed_for(0.05, 0.35, 1))
     text = said(settings, text=(3, 0), prompt=1)
     assert text.startswith(
-        "Why not the top token, “a” (50.0 %)? "
-        "The repetition penalty lowered it from 50.0 % to 35.6 %. u = 0."
+        bound(
+            "Why not the top token, “a” (50.0 %)? "
+            "The repetition penalty lowered it from 50.0 % to 35.6 %. u = 0."
+        )
     )
     assert text.endswith("so the draw fell on “b”.")
     greedy = said(replace(settings, strategy="greedy"), text=(3, 0), prompt=1)
-    assert greedy == (
+    assert greedy == bound(
         "Why not the top token, “a” (50.0 %)? "
         "The repetition penalty lowered it from 50.0 % to 35.6 %. "
         "Greedy takes the highest score (logit): “b” with −1.20; next is “a” with −1.39. "
@@ -101,13 +105,15 @@ def test_a_stage_that_removed_the_favourite_is_named():
     # b has 0.30 and surprise 1.204, closest to the entropy 1.142; p = 0.2 keeps it alone.
     text = said(Settings(typical_p=0.2, seed=3))
     assert text.startswith(
-        "Why not the top token, “a” (50.0 %)? The stage “typical-p” removed it. "
-        "The filters left only “b”"
+        bound(
+            "Why not the top token, “a” (50.0 %)? The stage “typical-p” removed it. "
+            "The filters left only “b”"
+        )
     )
     banned = said(Settings(banned=("a",), seed=seed_for(0.1, 0.5)))
     assert "The stage “banned texts” removed it. u = 0." in banned
     both = said(Settings(repetition_penalty=2.0, top_k=1, seed=1), text=(3, 0), prompt=1)
-    assert "lowered it from 50.0 % to 35.6 %. The stage “top-k” removed it." in both
+    assert bound("lowered it from 50.0 % to 35.6 %. The stage “top-k” removed it.") in both
 
 
 def test_the_question_stands_in_bold_once():
@@ -116,7 +122,7 @@ def test_the_question_stands_in_bold_once():
     other = step_of(Settings(seed=seed_for(0.6, 0.7)))
     forced = step_of(Settings(forced=((0, 3),)))
     assert question(first, label, EN) == question(forced, label, EN) == "Why this token?"
-    assert question(other, label, EN) == "Why not the top token, “a” (50.0 %)?"
+    assert question(other, label, EN) == bound("Why not the top token, “a” (50.0 %)?")
     assert why(other, label, EN, greedy=False).startswith(question(other, label, EN))
 
 
@@ -137,7 +143,7 @@ def test_the_dice_tell_every_throw_and_the_exact_seed():
     often = Settings(rolls=((0, 2000),))
     many = dice_data(step_of(often).choice, often, 0)
     assert len(many["before"]) == 8
-    assert rolls_text(many, ZH).startswith("重掷了 2,000 次：u … → ")
+    assert rolls_text(many, ZH).startswith(bound("重掷了 2,000 次：u … → "))
     plain = dice_data(step_of(Settings()).choice, Settings(), 0)
     assert rolls_text(plain, EN) == f"u = {plain['u']:.3f}"
     greedy = Settings(strategy="greedy")

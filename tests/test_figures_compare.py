@@ -16,7 +16,7 @@ from ui.figures.compare_figures import figures_data, shown, steps_table
 from ui.figures.compare_rows import Scene, rows_data
 from ui.figures.compare_sweep import Row, Shown, sweep_chart, sweep_table
 from ui.figures.compare_words import fault_text, name, preset_of, reason, said, spread
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 
 EN, ZH = catalog("en"), catalog("zh")
 VOCABULARY = ToyEngine(default_table()).vocabulary
@@ -70,7 +70,7 @@ def scene(*columns: str, ids=((0, 2), (1, 2)), vocabulary=VOCABULARY, **more) ->
 )  # fmt: skip
 def test_names_of_strategies(line, en, zh):
     column = parse_column(line)
-    assert (name(column, EN), name(column, ZH)) == (en, zh)
+    assert (name(column, EN), name(column, ZH)) == (en, bound(zh))
 
 
 def test_a_preset_is_recognised_whatever_its_model():

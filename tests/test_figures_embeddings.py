@@ -35,7 +35,7 @@ from ui.figures.rotation import (
     turned_again,
 )
 from ui.figures.words import tiny as tiny_text
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 
 HOSTILE = "<b>$x$</b>" * 30
 
@@ -212,7 +212,7 @@ def test_both_rankings_stand_side_by_side():
     p = np.exp(before) / np.exp(before).sum()
     q = p[::-1]
     assert data["headline"] == t("embeddings.order_kl", kl=f"{(p * np.log2(p / q)).sum():.3f}")
-    assert "rank 1) → 3.2 % (rank 4)" in data["verdict"]
+    assert bound("rank 1) → 3.2 % (rank 4)") in data["verdict"]
     assert [row["marked"] for row in first["rows"]] == [True, False, False, False]
 
 

@@ -32,7 +32,7 @@ from ui.figures.words import (
     two_digits,
     whole_percent,
 )
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 
 EN, ZH = catalog("en"), catalog("zh")
 LABELS = ("a", "b", "c", "d")
@@ -153,7 +153,7 @@ def test_a_long_tail_becomes_a_gap_but_the_drawn_token_is_drawn():
 def test_why_a_token_was_drawn(u, token, sentence):
     step = step_of(Settings(), u=u)
     assert step.choice.id == token
-    assert why(step, LABELS.__getitem__, EN, greedy=False) == sentence
+    assert why(step, LABELS.__getitem__, EN, greedy=False) == bound(sentence)
 
 
 def reason(settings: Settings, t=EN, **kw) -> str:

@@ -14,7 +14,7 @@ from tests.test_lab_roofline import roof
 from ui.figures import limits_plan as plans
 from ui.figures.limits import Placed, measured_of, operations_table, roofline_chart
 from ui.figures.limits_steps import batches_chart, parts_chart, steps_table, timed
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 
 LLAMA3 = presets()["llama-3-70b"].shape
 H100 = device_named("H100")
@@ -127,15 +127,17 @@ def said(load: Load, lang: str = "en", device=H100) -> str:
 
 
 def test_sentences_are_computed_from_the_numbers():
-    assert said(Load()) == (
+    assert said(Load()) == bound(
         "It does not fit: the weights alone take 141 GB of 80 GB. With int8 weights it would. "
         "On 2 devices (tensor parallel) it would."
     )
-    assert said(Load(), "zh") == (
-        "放不下：光是权重就要 141 GB，而设备只有 80 GB。权重改用 int8 就放得下。"
+    assert said(Load(), "zh") == bound(
+        "放不下：光是权重就要 141 GB，而每台设备只有 80 GB。权重改用 int8 就放得下。"
         "用 2 台设备（张量并行）就放得下。"
     )
-    assert said(Load(tensor_parallel=8)).startswith("It fits: 17.7 GB of 80 GB on each device.")
+    assert said(Load(tensor_parallel=8)).startswith(
+        bound("It fits: 17.7 GB of 80 GB on each device.")
+    )
     much = said(Load(tensor_parallel=2, batch=512, prompt=2000))
     assert much.startswith("It does not fit: it needs ")
     assert "texts at once it would" in much
@@ -147,7 +149,7 @@ def test_the_bottleneck_is_named():
     t = catalog("en")
     one, many = Load(), Load(batch=4096, prompt=8, new=2)
     memory = plans.bottleneck(planned(LLAMA3, H100, one).plan, one, t)
-    assert memory == (
+    assert memory == bound(
         "At batch 1 a step is **bound by memory**: "
         "the arithmetic units wait **99.7 %** of the time."
     )

@@ -39,7 +39,7 @@ from ui.figures.pruning_importance import (
 )
 from ui.figures.pruning_removal import removal_name, removals_chart, removals_table
 from ui.figures.pruning_words import effect_table, number, told
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 
 HERE = Machine("P", 2, 2, 10**9, "2", "cpu", "2026-01-01")
 T = catalog("en")
@@ -67,10 +67,11 @@ def test_curves_begin_at_the_original_and_stop_at_the_ceiling():
     found = Sweep(points, 17.9, HERE, 1.0, done=True)
     figure = sweep_chart(found, Zeros(0.3, "wanda"), T)
     assert silent_logs(figure) == []
-    wanda, fours, dice = figure.data
+    wanda, fours, dice, legend = figure.data
     assert list(wanda.x) == [0, 0.1, 0.5]
     assert list(wanda.y) == [17.9, 18.0, 54.2]
     assert (list(fours.x), list(fours.y)) == ([0.5], [141.0])
+    assert (fours.showlegend, legend.name) == (False, T("pruning.short_2of4"))
     assert list(dice.y) == [17.9, 1e5]
     assert dice.customdata[1][1] == "9.0 × 10⁷"
     assert figure.layout.shapes[0].x0 == 0.3
@@ -90,7 +91,7 @@ def test_an_effect_in_words():
     assert (said.perplexity, said.perplexity_change) == ("45.6", "original: 17.9")
     assert (said.kl, said.top1, said.ratio) == ("0.250", "50.0 %", "× 0.51")
     assert said.step == "2.0 → 1.0 ms"
-    assert said.memory_change == "80.0 % of 1 kB"
+    assert said.memory_change == bound("80.0 % of 1 kB")
     table = effect_table(found, T).set_index(T("pruning.col_what"))
     assert list(table.loc[T("pruning.col_bytes")]) == ["1,000", "800"]
     assert list(table.loc[T("pruning.col_step")]) == ["2.0 (1.0 – 4.0)", "1.0 (0.5 – 1.5)"]
@@ -106,7 +107,7 @@ def test_bars_are_shares_of_the_original():
     assert list(memory.x) == [0.8, 0.6]
     assert list(step.text) == ["90 %", "70 %"]
     assert quality.base + quality.x[0] == pytest.approx(math.log10(50))
-    assert list(memory.customdata) == ["20 % neurons", "2 layers"]
+    assert list(memory.customdata) == [bound("20 % neurons"), "2 layers"]
     assert list(removals_table(found, T)[T("pruning.col_edit")]) == ["neurons:0.2", "layers:1.2"]
     assert removal_name("groups:1", T) == "1 KV head each"
 

@@ -7,7 +7,7 @@ import pytest
 from core.lab.shape_presets import presets
 from ui.figures.charts import percents
 from ui.figures.sources import dated, source_words
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 
 
 def test_the_english_sentence_is_the_one_of_the_files():
@@ -20,7 +20,7 @@ def test_no_sentence_of_a_preset_stays_english_in_chinese():
         said = source_words(preset.source, catalog("zh"))
         assert not any(word in said for word in (" of ", "copied", "others", "packaged"))
     assert dated("README: 62.5 tokens/s", "2026-11-30", catalog("zh")) == (
-        "README: 62.5 tokens/s，2026\u201111\u201130"
+        bound("README: 62.5 tokens/s，2026\u201111\u201130")
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from core.faults import Fault
-from ui.i18n import HTML_LANG, LANGUAGES, LOCALES, catalog, guess, plain
+from ui.i18n import HTML_LANG, LANGUAGES, LOCALES, bound, catalog, guess, plain
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = ROOT / "lessons"
@@ -218,3 +218,14 @@ def test_what_was_typed_stays_text_in_a_sentence(lang):
 def test_a_sentence_stays_short_whatever_was_typed():
     for value in ("x" * 10**6, [0] * 10**6, 10**4000, 10**5000):
         assert len(str(Fault("toy_end", value=value))) < 400
+
+
+def test_a_number_and_its_unit_stay_on_one_line():
+    assert (
+        bound("50 % of 25 GB in 1.5 ms, 3 steps")
+        == "50\u00a0% of 25\u00a0GB in 1.5\u00a0ms, 3 steps"
+    )
+    assert bound("35.4 M FLOPs, {n} × 2") == "35.4\u00a0M\u00a0FLOPs, {n}\u00a0× 2"
+    assert bound("落选 4 个，共 {n} 个") == "落选 4\u00a0个，共 {n}\u00a0个"
+    assert bound(bound("35.4 M FLOPs")) == bound("35.4 M FLOPs")
+    assert catalog("en")("lab.running", percent="50 %") == "Running … 50\u00a0%"

@@ -11,7 +11,7 @@ from core.lab.machine import machine
 from tests.pages.app import data_of, open_app, query_of, words
 from ui import lab
 from ui.edit_words import edit_words, model_words
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 from ui.marks import machine_words
 from ui.state import store
 
@@ -156,7 +156,7 @@ def test_an_edit_is_told_in_words(lang):
     everything = "layers:1+groups:1+heads:0.1+neurons:0.2+zeros:0.5:wanda+bits:4:group:64:asym:head"
     told = edit_words(t, everything)
     assert told.count(" · ") == 5
-    assert all(number in told for number in ("20 %", "50 %", "64", "4"))
+    assert all(bound(number) in told for number in ("20 %", "50 %", "64", "4"))
     assert edit_words(t, "zeros:2of4:random") != edit_words(t, "zeros:0.5:random")
     assert len({edit_words(t, storage) for storage in STORAGES}) == len(STORAGES)
     assert edit_words(t, "") == ""

@@ -7,7 +7,7 @@ from core.engine.local import LocalEngine
 from core.faults import Fault
 from core.lab.parallel.offload import offload_turns
 from core.lab.parallel.pipeline import pipeline_turns, texts_of
-from core.lab.parallel.replicas import BATCHES, replica_turns
+from core.lab.parallel.replicas import BATCHES, STEPS, replica_turns
 from core.lab.parallel.tensor import tensor_turns
 from core.models.tiny import tiny_of
 from tests.families import family_of
@@ -163,7 +163,7 @@ def test_copies_are_timed_at_every_batch_size(tiny):
     settings = [(one.replicas, one.batch) for one in found.servings]
     assert settings == [(n, batch) for n in (1, 2) for batch in BATCHES]
     for one in found.servings:
-        assert one.step.repeats == 4
+        assert one.step.repeats == STEPS
         seconds = one.step.median / 1000
         assert one.per_second == pytest.approx(one.replicas * one.batch / seconds)
     assert found.weights == 145_536

@@ -17,7 +17,7 @@ from ui.figures.chance import draws_alt, draws_chart, draws_table, p_text, verdi
 from ui.figures.dice import dice_data, rolls_text
 from ui.i18n import Catalog
 from ui.view import DRAWS, ROUNDS_CAP
-from ui.widgets import NO_VALUE
+from ui.widgets import NO_VALUE, picked
 
 USUAL: Final = 1000
 
@@ -80,10 +80,10 @@ def _buttons(t: Catalog) -> None:
 
     def counted() -> None:
         if count:
-            state.look(draws=(st.session_state["draws_count"] or USUAL, 0))
+            state.look(draws=(picked("draws_count", DRAWS, USUAL), 0))
 
     def thrown() -> None:
-        wanted = st.session_state["draws_count"] or USUAL
+        wanted = picked("draws_count", DRAWS, USUAL)
         state.look(draws=(wanted, (before + 1) % ROUNDS_CAP if count else 0))
 
     with st.container(horizontal=True, vertical_alignment="center"):

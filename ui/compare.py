@@ -26,7 +26,7 @@ from ui.figures.compare_words import LETTERS
 from ui.i18n import Catalog
 from ui.jobs import Look
 from ui.view import SAMPLES_CAP
-from ui.widgets import show
+from ui.widgets import picked, show
 
 GENERATE: Final = "pages/6_Generate.py"
 _OPEN: Final = "compare_open"
@@ -102,7 +102,9 @@ def _controls(found: Setup, t: Catalog) -> None:
                 key=show("compare_reference", min(view.reference, count - 1)),
                 format_func=lambda i: _title(found, i, t),
                 help=t("compare.reference_help"),
-                on_change=lambda: state.look(reference=st.session_state["compare_reference"]),
+                on_change=lambda: state.look(
+                    reference=picked("compare_reference", range(count), view.reference)
+                ),
                 width=260,
             )
         more(found, t)

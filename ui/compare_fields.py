@@ -91,6 +91,9 @@ def column_at(index: int) -> Column:
 def _change(index: int, **fields: Any) -> None:
     """Other settings; what is not allowed changes nothing and gets its sentence."""
     column = column_at(index)
+    if not all(hasattr(column.settings, name) for name in fields):
+        # A widget of the strategy that this column had before: the browser still knew it.
+        return
     refused = st.session_state.setdefault(REFUSED, {})
     refused.clear()
     try:

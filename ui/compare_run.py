@@ -107,7 +107,7 @@ def progress(found: Comparison | None) -> tuple[float, int, int]:
     if found is None:
         return 0.0, 0, 0
     texts = [text for column in found.columns for text in column.texts if not column.fault]
-    ended = sum(text.stop is not None for text in texts)
+    ended = sum(text.stop not in (None, "user") for text in texts)
     limit = found.question.max_new
     made = sum(1.0 if text.stop else len(text.choices) / limit for text in texts)
     return (min(made / len(texts), 1.0) if texts else 0.0), ended, len(texts)

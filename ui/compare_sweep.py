@@ -30,7 +30,7 @@ from ui.figures.compare_sweep import Row, Shown, setting_title, sweep_chart, swe
 from ui.figures.compare_words import LETTERS, fault_text
 from ui.i18n import Catalog
 from ui.jobs import Look
-from ui.widgets import NO_VALUE, show
+from ui.widgets import NO_VALUE, picked, show
 
 NAME: Final = "sweep"
 USUAL: Final = "temperature"
@@ -107,7 +107,9 @@ def _controls(found: Setup, base: int, asked: Sweep, on: bool, t: Catalog) -> No
             "compare_sweep_high", "compare_sweep_count")  # fmt: skip
 
     def changed(*, fresh: bool = False) -> None:
-        name, at, low, high, count = (st.session_state[key] for key in keys)
+        _, _, low, high, count = (st.session_state[key] for key in keys)
+        name = picked(keys[0], RANGES, asked.name)
+        at = picked(keys[1], range(len(found.slots)), base)
         try:
             new = parse_sweep(name) if fresh else Sweep(name, low, high, count)
             column = found.slots[at].column
@@ -187,7 +189,14 @@ def _answer(found: Setup, column: Column, asked: Sweep, t: Catalog) -> None:
     if now is None:
         question = found.question
         assert question is not None
-        st.info(t("compare.sweep_cost", rows=f"{found.rows(question):,}", n=len(question.columns)))
+        st.info(
+            t(
+                "compare.sweep_cost",
+                n=len(question.columns),
+                texts=question.samples,
+                rows=f"{found.rows(question):,}",
+            )
+        )
         st.button(
             t("compare.run"),
             key="compare_sweep_run",
@@ -259,7 +268,7 @@ def _show(shown: Shown, asked: Sweep, t: Catalog) -> None:
             values,
             key=show(f"{_AT}_w", at),
             format_func=lambda v: f"{v:g}",
-            on_change=lambda: st.session_state.update({_AT: st.session_state[f"{_AT}_w"]}),
+            on_change=lambda: st.session_state.update({_AT: picked(f"{_AT}_w", values, at)}),
         )
         row = shown.rows[values.index(at)]
         st.code(row.text or t("compare.rows_empty"), language=None, wrap_lines=True)

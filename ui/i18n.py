@@ -21,10 +21,19 @@ LANGUAGES: Final = {"en": "English", "zh": "简体中文"}
 HTML_LANG: Final = {"en": "en", "zh": "zh-Hans"}
 
 
+UNITS: Final = r"[%×]|(?:[kMGT]?B|[mµ]?s|(?:[kMGT][ \u00a0])?FLOPs?|GB/s|tokens/s)\b|[\u4e00-\u9fff]"
+"""What follows a number as its unit; in Chinese, any word that counts."""
+
+
 def plain(text: str) -> str:
     """Text that Streamlit's Markdown shows as it is: no picture, link, colour, formula or icon."""
     # (A dot inside a number makes neither a list nor an address.)
     return re.sub(r"([\\`*_{}\[\]<>()#+\-!|$~:]|(?<!\d)\.|\.(?!\d))", r"\\\1", text)
+
+
+def bound(text: str) -> str:
+    """The same with a number and its unit on one line: a space that does not break between them."""
+    return re.sub(rf"(?<=[\d}}]) (?={UNITS})|(?<=\d[ \u00a0][kMGT]) (?=FLOP)", "\u00a0", text)
 
 
 class _Typed(str):
@@ -48,7 +57,7 @@ class Catalog:
 
     def __call__(self, key: str, /, **params: object) -> str:
         text = self.messages[key]
-        return text.format(**params) if params else text
+        return bound(text.format(**params)) if params else text
 
     def fault(self, fault: Fault) -> str:
         """The sentence as Markdown; whatever was typed stands in it as it was typed."""
@@ -69,7 +78,7 @@ def catalog(lang: str) -> Catalog:
     for path in sorted(folder.glob("*.toml")):
         with path.open("rb") as file:
             for key, text in tomllib.load(file).items():
-                messages[f"{path.stem}.{key}"] = text
+                messages[f"{path.stem}.{key}"] = bound(text)
     return Catalog(folder.name, messages)
 
 

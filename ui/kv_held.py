@@ -26,7 +26,7 @@ from ui.kv_options import LENGTHS, chosen, here
 from ui.kv_parts import choice
 from ui.lab_parts import PLAIN, dataframe, section, table, wide
 from ui.marks import mark
-from ui.widgets import show
+from ui.widgets import picked, show
 
 PARTS: Final = ("keys", "values")
 MEMO_BYTES: Final = 24_000_000
@@ -151,7 +151,7 @@ def _pickers(t: Catalog, engine: Engine, found: Held) -> LayerHeld | None:
                 list(layers),
                 key=show("kv_layer", at),
                 format_func=lambda i: _layer_name(layers.get(i), i, t),
-                on_change=lambda: state.look(layer=st.session_state["kv_layer"]),
+                on_change=lambda: state.look(layer=picked("kv_layer", layers, at)),
             )
     layer = layers[at]
     with right:

@@ -65,6 +65,7 @@ class _Frame(Generic[T]):
     show: Callable[[T], None]
     cost: str
     before: Callable[[], None] | None
+    holds: Callable[[T], bool]
 
 
 def experiment(
@@ -78,6 +79,7 @@ def experiment(
     run: str | None = None,
     auto: bool = False,
     before: Callable[[], None] | None = None,
+    holds: Callable[[T], bool] = lambda _: True,
 ) -> None:
     """Draw an experiment: its button and ``cost`` in words, its progress, what it found.
 
@@ -85,13 +87,13 @@ def experiment(
     answer depends on, the engine's ``ui.state.number`` among it: display settings are not.
     ``turns`` does the work (records with ``done``, and ``progress`` from 0 to 1 where they have
     it), ``show`` draws one, also while more comes. ``before`` draws what there is until somebody
-    asks; ``auto`` asks by itself, for what takes less than a second or so. ``run`` is the
-    button's label.
+    asks, and again where it was stopped with a record that ``holds`` nothing yet; ``auto`` asks
+    by itself, for what takes less than a second or so. ``run`` is the button's label.
     """
     key = (name, key)
     st.session_state.setdefault(_DRAWN, set()).add(name)
     found = _look(name, key, turns, auto)
-    frame = _Frame(t, name, key, show, cost, before)
+    frame = _Frame(t, name, key, show, cost, before, holds)
     # One place on the page, whatever stands in it: a fragment is known by its place, and clicks
     # into one that has moved on are lost.
     with st.container(key=f"lab_box_{name}"):
@@ -164,12 +166,15 @@ def _drawn(frame: _Frame[Any], running: bool) -> None:
         return
     if now.running:
         _progress(frame, now.value)
-    if now.value is not None:
-        frame.show(now.value)
+    value = now.value
+    if value is not None and not (now.running or frame.holds(value)):
+        value = None
+    if value is not None:
+        frame.show(value)
     elif frame.before is not None:
         frame.before()
     if not now.running:
-        _ended(frame, now.value)
+        _ended(frame, value)
 
 
 def _now(name: str, key: Hashable) -> Look[Any] | None:
@@ -208,7 +213,7 @@ def _progress(frame: _Frame[Any], value: Any) -> None:
 def _ended(frame: _Frame[Any], value: Any) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if value is None or not value.done:
-            st.caption(frame.t("lab.stopped"))
+            st.caption(frame.t("lab.stopped_early" if value is None else "lab.stopped"))
         _again(frame)
 
 

@@ -11,8 +11,8 @@ from core.engine.protocol import Engine
 from core.faults import Fault
 from core.lab.roofline import Roof
 from core.lab.roofline_ops import Case, complete, counts_of, step_limit, waiting_share
-from core.lab.roofline_run import Known, Measured, known, measure
-from core.lab.roofline_steps import BATCHES, CONTEXT, dtype_of, value_bytes
+from core.lab.roofline_run import Known, Measured, known, known_before, measure
+from core.lab.roofline_steps import Steps, dtype_of, value_bytes
 from ui import state
 from ui.context import Context
 from ui.figures.limits import Placed, operations_table, roofline_chart
@@ -136,8 +136,8 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
         said[phase] = milliseconds(step_limit(each.counts, found.roof, dtype) / 1000)
         said[f"{phase}_waits"] = share(waiting_share(each.counts, found.roof, dtype))
     st.markdown(t("limits.roofline_sentence", **said))
-    if not any(each.measured for each in passes):
-        st.caption(_where_measured(found, t))
+    if found.steps is not None and not any(each.measured for each in passes):
+        st.caption(_where_measured(found.steps, t))
     for each in passes:
         name = t(f"limits.{each.case.phase}")
         with st.expander(f"{t('lab.as_table')} · {name}", icon=":material/table:"):
@@ -153,11 +153,10 @@ def _under_the_roof(t: Catalog, engine: Engine, found: Known) -> None:
             )
 
 
-def _where_measured(found: Known, t: Catalog) -> str:
-    """Where filled marks stand, or would."""
-    times = found.steps.times if found.steps else ()
-    batches = [time.case.batch for time in times if time.case.phase == "decode"] or list(BATCHES)
-    tokens = times[0].case.tokens if times else CONTEXT
+def _where_measured(steps: Steps, t: Catalog) -> str:
+    """Where filled marks stand."""
+    batches = [time.case.batch for time in steps.times if time.case.phase == "decode"]
+    tokens = steps.times[0].case.tokens
     return t("limits.filled_where", batches=", ".join(map(str, batches)), context=tokens)
 
 
@@ -189,7 +188,11 @@ def _beside_the_limit(t: Catalog, engine: Engine, found: Known) -> None:
     steps, dtype = found.steps, dtype_of(engine.info)
     if steps is None:
         st.info(t("limits.steps_missing"))
-        return
+        # The machine may have been measured with another model.
+        found = known_before(engine.info.name, dtype)
+        steps = found.steps
+        if steps is None:
+            return
     every = [
         timed(time, counts_of(engine, time.case, value_bytes(engine.info)), found.roof, dtype)
         for time in steps.times

@@ -16,6 +16,7 @@ from ui import state
 from ui.i18n import Catalog
 from ui.typed import Kind, Typed, can_rescale, pack, parse, rescaled, unpack
 from ui.view import TEXT_CAP
+from ui.widgets import picked
 
 _OFF: Final[dict[str, Any]] = {name: getattr(Settings(), name) for name in STAGE_NAMES}
 
@@ -70,11 +71,11 @@ def fields(t: Catalog) -> Typed | None:
         list(PRESETS),
         format_func=lambda id: t(f"probabilities.preset_{id}") if id in PRESETS else str(id),
         key="own_preset",
-        on_change=lambda: _take(st.session_state["own_preset"], t),
+        on_change=lambda: _take(picked("own_preset", PRESETS, None), t),
     )
     if st.session_state["own_preset"]:
         st.info(t(f"probabilities.preset_{st.session_state['own_preset']}_note"))
-    _editor(t)
+    _editor(t, kind)
     try:
         return parse(kind, text)
     except Fault as fault:
@@ -95,9 +96,9 @@ def resting(t: Catalog) -> None:
         st.caption(t("probabilities.own_no_text", names=" · ".join(names)))
 
 
-def _editor(t: Catalog) -> None:
+def _editor(t: Catalog, kind: Kind) -> None:
     def typed() -> None:
-        state.look(own=pack(st.session_state["own_kind"], st.session_state["own_text"]))
+        state.look(own=pack(picked("own_kind", get_args(Kind), kind), st.session_state["own_text"]))
 
     st.text_area(
         t("probabilities.own_text"),

@@ -13,7 +13,7 @@ from ui import state
 from ui.context import Context
 from ui.figures import parallel_stages as figures
 from ui.figures import parallel_tables as tables
-from ui.figures.words import in_bytes, percent, tiny, whole_percent
+from ui.figures.words import in_bytes, tiny, whole_percent
 from ui.lab import experiment
 from ui.lab_options import here
 from ui.lab_parts import section
@@ -42,16 +42,16 @@ def _run_offload(context: Context, share: float, before: Callable[[], None]) -> 
     experiment(
         t, "parallel_offload", (state.number(engine), ids, share), turns,
         lambda now: _offloaded(context, now), cost=cost, run=t("parallel.start_offload"),
-        before=before,
+        before=before, holds=lambda now: bool(now.places),
     )  # fmt: skip
 
 
 def _offloaded(context: Context, now: OffloadRun, stored: bool = False) -> None:
     t = context.t
-    phase_text(t, now)
+    phase_text(t, "parallel_offload", now)
     if not now.places:
         return
-    origin(t, t("parallel.offload_how"), now.machine, stored=stored)
+    origin(t, t("parallel.offload_how"), now.machine, (now.whole_step, now.step), stored=stored)
     chart(t, figures.places_chart(now, t), "places")
     table(t, tables.places_table(now, t), "places")
     if now.step is None or now.whole_step is None or now.difference is None:
@@ -94,16 +94,17 @@ def _run_copies(context: Context, wanted: str, before: Callable[[], None]) -> No
         t, "parallel_copies", (state.number(engine), ids, wanted), turns,
         lambda now: _served(context, now), cost=cost,
         run=t("parallel.start_copies", n=max(REPLICAS)), before=before,
+        holds=lambda now: bool(now.servings),
     )  # fmt: skip
 
 
 def _served(context: Context, now: ReplicaRun, stored: bool = False) -> None:
     t = context.t
-    phase_text(t, now)
+    phase_text(t, "parallel_copies", now)
     if not now.servings:
         return
     how = t("parallel.copies_how", dtype=now.dtype, tokens=now.context)
-    origin(t, how, now.machine, stored=stored)
+    origin(t, how, now.machine, [each.step for each in now.servings], stored=stored)
     chart(t, figures.serving_chart(now, t), "serving")
     table(t, tables.servings_table(now, t), "serving")
     if not now.done:
@@ -117,7 +118,7 @@ def _served(context: Context, now: ReplicaRun, stored: bool = False) -> None:
         batch=last.batch, gain=f"{last.per_second / first.per_second:.1f}",
         latency=f"{last.step.median / first.step.median:.1f}",
         half=half.batch, copies=max(REPLICAS), one=f"{last.per_second:,.0f}",
-        two=f"{half.per_second:,.0f}", share=percent(half.per_second / last.per_second),
+        two=f"{half.per_second:,.0f}", times=f"{half.per_second / last.per_second:.2f}",
         held=in_bytes(max(REPLICAS) * now.weights),
     )  # fmt: skip
     st.markdown(said)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from core.lab.machine import Machine
 from core.lab.parallel.recorded import recorded
+from core.lab.timing import Spread
 from ui import lab_parts
 from ui.context import Context
 from ui.i18n import Catalog
-from ui.marks import mark
+from ui.lab import left
+from ui.marks import mark, restless
 
 T = TypeVar("T")
 
@@ -38,9 +40,18 @@ def ids_of(context: Context) -> tuple[int, ...]:
     return tuple(token.id for token in context.generation.prompt)
 
 
-def origin(t: Catalog, how: str, on: Machine | None, *, stored: bool) -> None:
-    """Whether the numbers below were measured here and now, or before."""
+def origin(
+    t: Catalog,
+    how: str,
+    on: Machine | None,
+    times: Iterable[Spread | None],
+    *,
+    stored: bool,
+) -> None:
+    """Whether the numbers below were measured here and now, or before, and whether the ``times``
+    among them were disturbed."""
     mark(t, "recorded" if stored else "measured", how, on=on)
+    restless(t, times)
 
 
 def earlier(
@@ -65,7 +76,7 @@ def offer(context: Context, before: Callable[[], None], run: Callable[[], None])
     before()
 
 
-def phase_text(t: Catalog, record: Any) -> None:
-    """What the processes are busy with."""
-    if not record.done:
+def phase_text(t: Catalog, name: str, record: Any) -> None:
+    """What the processes of the experiment ``name`` are busy with, unless they were stopped."""
+    if not (record.done or left(name) is record):
         st.caption(t(f"parallel.phase_{record.phase}"))

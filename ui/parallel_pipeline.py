@@ -70,17 +70,18 @@ def _run(context: Context, plan: StagePlan, by: By, before: Callable[[], None]) 
     cost = t("parallel.cost_pipeline", n=plan.stages, texts=TEXTS, length=LENGTH)
     experiment(
         t, "parallel_pipeline", key, turns, lambda now: _show(context, now), cost=cost,
-        run=t("parallel.start_n", n=plan.stages), before=before,
+        run=t("parallel.start_n", n=plan.stages), before=before, holds=lambda now: bool(now.runs),
     )  # fmt: skip
 
 
 def _show(context: Context, now: PipelineRun, stored: bool = False) -> None:
     t = context.t
-    phase_text(t, now)
+    phase_text(t, "parallel_pipeline", now)
     if not now.runs:
         return
     how = t("parallel.pipeline_how", texts=now.texts, length=now.length, own=now.own)
-    origin(t, how, now.machine, stored=stored)
+    times = [now.single, *(each.took for each in now.runs)]
+    origin(t, how, now.machine, times, stored=stored)
     if now.difference is not None:
         key = "equal" if now.difference <= CLOSE else "unequal"
         key = "exact" if now.difference == 0 else key

@@ -25,7 +25,7 @@ from ui.lab_parts import section
 from ui.marks import mark
 from ui.parallel_options import FIELD, TABLE, pick
 from ui.parallel_parts import chart, earlier, ids_of, offer, origin, phase_text, table
-from ui.widgets import show
+from ui.widgets import picked, show
 
 CLOSE: Final = 1e-4
 
@@ -82,13 +82,13 @@ def _run(context: Context, plan: TensorPlan, wanted: Wanted, before: Callable[[]
     label = t("parallel.start_n", n=plan.ranks)
     experiment(
         t, "parallel_tensor", key, turns, lambda now: _show(context, now), cost=cost, run=label,
-        before=before,
+        before=before, holds=lambda now: now.difference is not None,
     )  # fmt: skip
 
 
 def _show(context: Context, now: TensorRun, stored: bool = False) -> None:
     t = context.t
-    phase_text(t, now)
+    phase_text(t, "parallel_tensor", now)
     if now.difference is not None:
         _verdict(context, now, stored)
     if now.partials is not None:
@@ -101,7 +101,9 @@ def _show(context: Context, now: TensorRun, stored: bool = False) -> None:
 def _verdict(context: Context, now: TensorRun, stored: bool) -> None:
     t = context.t
     assert now.difference is not None
-    origin(t, t("parallel.tensor_how", backend=now.backend), now.machine, stored=stored)
+    how = t("parallel.tensor_how", backend=now.backend)
+    # Ranks wait for each other, so their times spread on a quiet machine, too.
+    origin(t, how, now.machine, (now.single_step,), stored=stored)
     worst = max(now.difference, now.step_difference or 0.0)
     key = "equal" if worst <= CLOSE else "unequal"
     token, single, split = now.favourites[0]
@@ -181,7 +183,9 @@ def _pickers(context: Context, now: TensorRun, layer: int, part: str, position: 
             t("parallel.pick_position"), list(now.positions), key=spot,
             format_func=lambda place: labels.get(place, str(place)),
             help=t("parallel.pick_position_help", n=KEPT),
-            on_change=lambda: choose(FIELD, TABLE, position=st.session_state[spot]),
+            on_change=lambda: choose(
+                FIELD, TABLE, position=picked(spot, now.positions, now.positions[position])
+            ),
         )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from ui.lab_parts import PLAIN, section, table
 from ui.marks import mark
 from ui.precision_model import Reference
 from ui.precision_options import chosen, here, setting_here
-from ui.widgets import NO_VALUE, show
+from ui.widgets import NO_VALUE, picked, show
 
 LOOKS_BYTES: Final = 32_000_000
 _LAYER: Final = re.compile(r"^(.*\.(?:layers|h|blocks)\.)(\d+)\.(.+)$")
@@ -79,22 +79,22 @@ def _pick(t: Catalog, engine: Engine) -> str | None:
                 numbers,
                 key=show("precision_layer", layer),
                 format_func=lambda n: str(n + 1) if isinstance(n, int) else str(n),
-                on_change=lambda: state.look(layer=st.session_state["precision_layer"]),
+                on_change=lambda: state.look(layer=picked("precision_layer", numbers, layer)),
             )
     short = {_short(name): name for name in (*layers[layer], *layers.get(-1, ()))}
-    picked = here()["matrix"]
-    if picked not in short:
-        picked = next(
+    matrix = here()["matrix"]
+    if matrix not in short:
+        matrix = next(
             (name for name in short if "down" in name or "c_proj" in name), next(iter(short))
         )
     with right:
         st.selectbox(
             t("precision.matrix"),
             list(short),
-            key=show("precision_matrix", picked),
+            key=show("precision_matrix", matrix),
             on_change=chosen("matrix", "precision_matrix"),
         )
-    return str(short[picked])
+    return str(short[matrix])
 
 
 def _short(name: str) -> str:

@@ -104,7 +104,8 @@ def _map(bench: Bench, found: Importance) -> None:
             t(
                 "pruning.importance_said",
                 little=whole_percent(little),
-                head=f"{layer + 1}.{head + 1}",
+                head=head + 1,
+                head_layer=layer + 1,
                 nats=f"{found.heads[layer][head]:.2f}",
                 layer=most + 1,
                 layer_nats=f"{found.layers[most]:.1f}",

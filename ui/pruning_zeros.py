@@ -28,7 +28,7 @@ from ui.pruning_options import (
     zeros_here,
 )
 from ui.pruning_parts import Bench, effect_of, recorded_mark
-from ui.widgets import show
+from ui.widgets import picked, show
 
 ORDER = ("wanda", "magnitude_row", "magnitude", "random")
 
@@ -219,7 +219,7 @@ def _matrix(t: Catalog, engine: Any) -> str | None:
             range(layers),
             key=show("prune_layer", layer),
             format_func=lambda n: str(n + 1) if isinstance(n, int) else str(n),
-            on_change=lambda: state.look(layer=st.session_state["prune_layer"]),
+            on_change=lambda: state.look(layer=picked("prune_layer", range(layers), layer)),
             width=110,
         )
         st.selectbox(

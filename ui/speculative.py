@@ -22,7 +22,7 @@ from ui.edit_words import edit_words
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
 from ui.lab_parts import section
-from ui.marks import mark
+from ui.marks import mark, restless
 from ui.speculative_show import show_speculation
 from ui.training_options import MOST_GAMMA, NEW, RULES, buttons, chosen, here, slider
 from ui.widgets import show
@@ -148,6 +148,7 @@ def _measured(t: Catalog, found: Speculation, words: Words) -> None:
         st.caption(t("training.draft_waiting"))
         return
     mark(t, "measured", t("training.draft_how"), on=found.machine)
+    restless(t, (found.plain_ms, found.draft_ms, found.check_ms))
     show_speculation(t, found, words)
 
 

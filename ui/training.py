@@ -20,7 +20,7 @@ from ui.figures.words import in_bytes
 from ui.i18n import Catalog, plain
 from ui.lab import experiment
 from ui.lab_parts import section, weights
-from ui.marks import mark
+from ui.marks import mark, restless
 from ui.speculative import speculative_part
 from ui.training_options import RATES, STEP_COUNTS, buttons, field, here, slider
 from ui.training_show import show_training
@@ -64,6 +64,7 @@ def training_part(t: Catalog, context: Context | None, engine: Engine | None) ->
         cost=_cost(t, engine, ask),
         run=t("training.steps_run"),
         before=lambda: recorded(t),
+        holds=lambda found: found.prompt is not None,
     )
 
 
@@ -119,20 +120,12 @@ def _cost(t: Catalog, engine: Engine, ask: Ask) -> str:
 
 
 def _measured(t: Catalog, found: Training, words: Words) -> None:
-    stopped = _stopped(found)
-    if not (found.done or stopped):
+    if not (found.done or lab.left(STEPS) is found):
         st.caption(doing(t, found))
     if found.prompt is not None:
         mark(t, "measured", t("training.steps_how"), on=found.machine)
+        restless(t, (found.step_ms, found.inference_ms))
         show_training(t, found, words)
-    elif stopped:
-        st.caption(t("training.stopped_early"))
-        recorded(t)
-
-
-def _stopped(found: Training) -> bool:
-    """Whether this is what was left when the reader pressed Stop: nothing more comes of it."""
-    return lab.left(STEPS) is found
 
 
 def doing(t: Catalog, found: Training) -> str:

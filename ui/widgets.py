@@ -5,13 +5,15 @@ No widget is itself the state: a link, a component or another page may change th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Collection
+from typing import Any, Final, TypeVar
 
 import streamlit as st
 
 from core.faults import Fault
 from ui import state
+
+T = TypeVar("T")
 
 NO_VALUE: Final = "–"
 """What a table shows in a cell that has nothing to say."""
@@ -29,6 +31,17 @@ def show(key: str, value: Any) -> str:
     """
     st.session_state[key] = value
     return key
+
+
+def picked(key: str, options: Collection[T], instead: T) -> T:
+    """What is chosen in the widget ``key``; ``instead`` where that is none of its ``options``.
+
+    When labels change, a browser may answer with the label of before, which Streamlit hands on.
+    """
+    value: Any = st.session_state.get(key)
+    if value in options:
+        return value  # type: ignore[no-any-return]
+    return instead
 
 
 def show_text(key: str, value: str) -> str:

@@ -13,7 +13,7 @@ from core.lab.machine import Machine
 from core.lab.timing import Spread
 
 FILE: Final = Path(__file__).with_name("kv_stored.json")
-COMMAND: Final = "python -m bench.kv_cache --store"
+COMMAND: Final = ".venv/bin/python -m bench.kv_cache --store"
 """What measures all of it again."""
 
 

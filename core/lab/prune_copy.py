@@ -167,9 +167,8 @@ def timing(
             first.append(one)
             second.append(other)
         yield (turn + 1) / (repeats + 1)
-    ratios = sorted(b / a for a, b in zip(first, second, strict=True))
-    middle = float(torch.tensor(ratios).quantile(0.5))
-    return Times(Spread.of(first), Spread.of(second), middle, len(context))
+    original, edited = Spread.of(first), Spread.of(second)
+    return Times(original, edited, edited.median / original.median, len(context))
 
 
 def _step(model: Any, token: int, start: DynamicCache) -> None:

@@ -78,7 +78,7 @@ class Times:
     original: Spread
     edited: Spread
     ratio: float
-    """Median of edited ÷ original of each turn."""
+    """The median of the edited model ÷ that of the original."""
     context: int
     """Tokens before the timed one."""
 

@@ -45,7 +45,7 @@ class Stored:
 
 def command(model: str) -> str:
     """What measures it again."""
-    return f"python -m core lab prune --all --model {model} --json FILE"
+    return f".venv/bin/python -m core lab prune --all --model {model} --json FILE"
 
 
 @cache

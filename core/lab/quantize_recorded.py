@@ -15,7 +15,7 @@ from core.lab.quantize_records import CURVES, OnGrid, Origin, Point, Speed, Stor
 from core.lab.timing import Spread
 
 FILE: Final = Path(__file__).with_name("quantize_recorded.json")
-COMMAND: Final = "python -m core lab quantize --model {name} --record"
+COMMAND: Final = ".venv/bin/python -m core lab quantize --model {name} --record"
 """What measures all of it again."""
 WITH_HEAD: Final = (Grid(span="channel"), Grid(span="group", group=64, symmetric=False))
 """The curves that are recorded with the LM head rounded, too."""

@@ -103,6 +103,11 @@ def known(model: str | None, dtype: str = "fp32") -> Known:
     if roof is not None:
         found = stored_steps(model) if model else None
         return Known(roof, found if found and found.dtype == dtype else None, True)
+    return known_before(model, dtype)
+
+
+def known_before(model: str | None, dtype: str = "fp32") -> Known:
+    """What comes with the project."""
     roof, every = recorded()
     steps = every.get(model or "")
     return Known(roof, steps if steps and steps.dtype == dtype else None, False)

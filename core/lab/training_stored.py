@@ -27,7 +27,7 @@ from core.lab.training_records import (
 from core.tokens import Vocabulary
 
 FILE: Final = Path(__file__).with_name("training_stored.json")
-COMMAND: Final = "python -m bench.training --store"
+COMMAND: Final = ".venv/bin/python -m bench.training --store"
 """What measures all of it again."""
 
 

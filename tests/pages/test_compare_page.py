@@ -15,7 +15,7 @@ from tests.pages.app import data_of, healthy, open_app, query_of, words
 from ui import compare_jobs, compare_run
 from ui.compare_setup import FIRST, setup
 from ui.figures.compare_words import name
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 from ui.jobs import Look
 from ui.session import Place
 
@@ -63,9 +63,9 @@ def test_the_first_visit_runs_by_itself(lang):
     expected = {
         "en": "Step 1: the search looked ahead. “moon” leads to the likelier whole text; "
         "A took “sun” step by step.",
-        "zh": "第 1 步：搜索会往前看。走“moon”，整段文本更可能；A 是一步一步选的，选了“sun”。",
+        "zh": "第 1 步：搜索会往前看。走“moon”，整段文本更可能；A\u00a0是一步一步选的，选了“sun”。",
     }
-    assert why(rows(at)[1]) == expected[lang]
+    assert why(rows(at)[1]) == bound(expected[lang])
     figures = {row["id"]: row["values"] for row in data_of(at, "compare_figures")["rows"]}
     assert figures["logprob"][:2] == ["−2.63", "−1.94"]
     assert figures["tokens"] == ["4", "4", "3", "3"]
@@ -142,6 +142,25 @@ def test_presets_settings_and_places_of_columns():
     assert len(view(healthy(at)).columns) == 5
     at.button(key="compare_reset").click().run()
     assert view(healthy(at)).columns == ()
+
+
+def test_a_field_of_the_strategy_before_changes_nothing():
+    """A browser may send both at once: a typed width and another kind of column."""
+    at = open_page("greedy", "beam", lang="en")
+    at.number_input(key="c1_width").set_value(5)
+    at.segmented_control(key="c1_kind").set_value("greedy").run()
+    assert view(healthy(at)).columns == ("greedy", "greedy")
+    assert not at.error
+
+
+def test_a_label_of_before_is_not_taken_for_a_choice():
+    at = open_page("greedy", "beam", "sample", lang="en", sweep="temperature:0.1:1:3@2")
+    for key in ("compare_sweep_base", "compare_reference"):
+        box = at.selectbox(key=key)
+        box.options = [*box.options, "B · Beam search of before"]
+        box.set_value("B · Beam search of before")
+    healthy(at.run())
+    assert (view(at).sweep, view(at).reference) == ("temperature:0.1:1:3", 0)
 
 
 def test_a_strategy_typed_as_one_line():

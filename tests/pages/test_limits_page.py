@@ -9,7 +9,7 @@ from core.lab.plan_advice import device_named, published
 from core.lab.plan_table import planned
 from core.lab.roofline import RoofTurn, measure_roof
 from core.lab.roofline_ops import Case, counts_of, step_limit
-from core.lab.roofline_run import known
+from core.lab.roofline_run import known, known_before
 from core.lab.roofline_store import save_roof, stored_roof, stored_steps
 from core.lab.shape_presets import presets
 from tests.pages.app import healthy, open_app, query_of, words
@@ -17,7 +17,7 @@ from tests.test_lab_roofline import disturbed
 from tests.test_lab_roofline import roof as calm_roof
 from ui.figures.limits_plan import milliseconds
 from ui.figures.words import in_bytes, unbroken
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 from ui.lab import jobs
 from ui.state import store
 
@@ -66,7 +66,7 @@ def test_every_part_is_there_and_says_where_it_comes_from(lang):
     assert not at.error
     assert at.button(key="lab_run_limits").label == t("limits.measure")
     # 141 GB of weights on one H100, as the page opens.
-    assert "141 GB" in at.warning[0].value
+    assert bound("141 GB") in at.warning[0].value
     assert len(at.get("plotly_chart")) == 3
 
 
@@ -78,11 +78,24 @@ def test_the_sentence_under_the_roof_is_the_sum_of_its_operations():
         for phase in ("decode", "prefill")
     }
     said = words(at)
-    assert f"takes at least **{milliseconds(limits['decode'] / 1000)}**" in said
+    assert bound(f"takes at least **{milliseconds(limits['decode'] / 1000)}**") in said
     assert (
-        f"Reading the prompts takes at least **{milliseconds(limits['prefill'] / 1000)}**" in said
+        bound(f"Reading the prompts takes at least **{milliseconds(limits['prefill'] / 1000)}**")
+        in said
     )
-    assert t("limits.filled_where", batches="1, 2, 4, 8, 16", context=128) in said
+    # Nothing was recorded of this model, so there is no filled mark to speak of.
+    assert t("limits.filled_how") not in said
+    assert "Filled marks stand" not in said
+
+
+def test_a_measured_machine_does_not_hide_what_was_recorded_of_the_model():
+    save_roof(calm_roof())
+    at, t = page(model="smollm2-135m", limits="texts=3"), catalog("en")
+    said, before = words(at), known_before("smollm2-135m")
+    assert [info.value for info in at.info] == [t("limits.steps_missing")]
+    one = before.steps.of("decode", 1)
+    assert bound(f"took **{milliseconds(one.time.median / 1000)}**") in said
+    assert unbroken(before.steps.machine.date) in said
 
 
 def test_the_batch_moves_the_weights_and_not_the_scores():
@@ -112,7 +125,7 @@ def test_it_measures_this_machine_and_shows_that_from_then_on():
     roof, steps = stored_roof(), stored_steps("tiny")
     assert tiles(at)[t("limits.bandwidth")] == f"{roof.bandwidth:,.1f} GB/s"
     one = steps.of("decode", 1)
-    assert f"took **{milliseconds(one.time.median / 1000)}**" in words(at)
+    assert bound(f"took **{milliseconds(one.time.median / 1000)}**") in words(at)
     assert len(at.get("plotly_chart")) == 5
     assert not at.info
     assert t("limits.here") in [option for option in at.selectbox(key="w_limits_device").options]

@@ -3,9 +3,12 @@
 import pytest
 
 from core.lab.parallel import recorded as store_of_records
-from core.lab.parallel.deal import most_ranks
+from core.lab.parallel.deal import most_ranks, plan_of
+from core.lab.parallel.records import TensorRun
 from tests.pages.app import healthy, open_app, query_of, ran, words
-from ui.i18n import catalog
+from ui import state
+from ui.i18n import bound, catalog
+from ui.state import store
 
 PAGE = "12_Parallel"
 PROMPT = "the thing"
@@ -91,12 +94,27 @@ def test_two_ranks_are_started_and_agree_with_one_process():
     assert query_of(at)["parallel"] == "layer=0"
     # The answer belongs to everybody who asks the same.
     zh = open_app(PAGE, model="tiny", lang="zh", prompt=PROMPT)
-    assert "2 个进程算出的与单个进程相同" in zh.success[0].value
+    assert bound("2 个进程算出的与单个进程相同") in zh.success[0].value
+
+
+def test_stopped_before_anything_was_measured_shows_what_was_recorded():
+    t = catalog("en")
+    at = open_app(PAGE, model="tiny", lang="en", prompt=PROMPT, parallel="ranks=4")
+    engine = store().engine("tiny")
+    ids = tuple(engine.vocabulary.read(PROMPT).ids)
+    before = len(at.get("plotly_chart"))
+    key = ("parallel_tensor", (state.number(engine), ids, 4, "split"))
+    early = TensorRun(plan_of(engine.info, 4), phase="start", progress=0.1)
+    at.session_state["lab_stopped_parallel_tensor"] = (key, early)
+    at = healthy(at.run())
+    said = words(at)
+    assert t("lab.stopped_early") in said
+    assert t("parallel.phase_start") not in said
+    assert len(at.get("plotly_chart")) == before
+    assert at.button(key="lab_again_parallel_tensor")
 
 
 def test_while_the_model_loads_what_was_recorded_is_shown(monkeypatch, tmp_path):
-    from ui import state
-
     monkeypatch.setattr(state, "engine_for", lambda spec: state.recorded_engine())
     t = catalog("en")
     at = open_app(PAGE, lang="en", ready=False)

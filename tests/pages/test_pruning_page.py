@@ -9,7 +9,7 @@ from core.models.catalog import DEFAULT
 from tests.pages.app import healthy, metrics, open_app, query_of, ran, words
 from ui.edit_words import edit_words
 from ui.figures.pruning_words import number
-from ui.i18n import catalog
+from ui.i18n import bound, catalog
 from ui.state import store
 
 PAGE = "11_Pruning"
@@ -26,7 +26,7 @@ def test_four_parts_tell_one_story(lang):
     assert t("pruning.fours_cpu") in said
     # The cut is worked out at once: half of the 32 × 64 weights of the last matrix.
     assert "1,024" in said
-    assert "50.0 %" in said
+    assert bound("50.0 %") in said
     # Recorded results of the default model, with how to measure them again.
     command = f"python -m core lab prune --all --model {DEFAULT}"
     assert said.count(command) == 4

@@ -259,7 +259,7 @@ def test_after_stop_what_there_is_is_drawn_and_nothing_goes_on(lang, turns):
     t = catalog(lang)
     early = next(found for found in turns if found.phase == "copy")
     said = words(stopped_at(early, lang))
-    assert t("training.stopped_early") in said
+    assert t("lab.stopped_early") in said
     assert t("training.phase_copy") not in said
     assert t("training.phase_look") not in said
     looked = next(found for found in turns if found.phase == "kept")

@@ -50,6 +50,18 @@ def percents(high: float, low: float = 0.0, *, most: int = 6) -> dict[str, Any]:
     return {"tickmode": "array", "tickvals": values, "ticktext": texts}
 
 
+def pattern_of(shape: str | list[str]) -> dict[str, Any]:
+    """A pattern over a solid colour: told apart without the colour, and read on both grounds; a
+    list has one for each bar."""
+    return {
+        "shape": shape,
+        "fillmode": "overlay",
+        "fgcolor": "#ffffff",
+        "fgopacity": 0.35,
+        "size": 7,
+    }
+
+
 def dressed(figure: go.Figure, height: int, **more: Any) -> go.Figure:
     """The frame of a chart of the laboratory: its legend above, nothing to drag; ``more`` is
     Plotly's own layout."""

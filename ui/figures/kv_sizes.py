@@ -14,7 +14,7 @@ from core.lab.kv_cost import kept_bytes
 from core.lab.kv_others import Other
 from core.lab.kv_records import Held
 from core.lab.shape import ModelShape
-from ui.figures.charts import BLUE, ORANGE, dressed, plain
+from ui.figures.charts import BLUE, ORANGE, dressed, pattern_of, plain
 from ui.figures.sources import dated
 from ui.figures.words import in_bytes
 from ui.i18n import Catalog
@@ -88,7 +88,7 @@ def others_chart(others: Sequence[Other], own: Own | None, t: Catalog) -> go.Fig
             orientation="h",
             marker={
                 "color": [ORANGE if mine else BLUE for _, _, mine in bars],
-                "pattern": {"shape": ["/" if mine else "" for _, _, mine in bars]},
+                "pattern": pattern_of(["/" if mine else "" for _, _, mine in bars]),
             },
             text=[in_bytes(size) for _, size, _ in bars],
             textposition="outside",

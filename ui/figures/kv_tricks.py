@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.lab.kv_records import Trick, TrickResult
-from ui.figures.charts import BLUE, ORANGE, percents
+from ui.figures.charts import BLUE, ORANGE, pattern_of, percents
 from ui.figures.words import percent, tiny, whole_percent
 from ui.i18n import Catalog
 
@@ -42,7 +42,7 @@ def tricks_chart(results: Sequence[TrickResult], t: Catalog) -> go.Figure:
     looks = [_looks(result.trick) for result in results]
     marker = {
         "color": [colour for colour, _ in looks],
-        "pattern": {"shape": [shape for _, shape in looks]},
+        "pattern": pattern_of([shape for _, shape in looks]),
     }
     figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.04)
     figure.add_bar(

@@ -14,7 +14,7 @@ from core.lab.plan_advice import HERE, MOST_BATCH, Advice, Beside
 from core.lab.plan_table import Planned
 from core.lab.shape_presets import presets
 from core.models.catalog import title_of
-from ui.figures.charts import BLUE
+from ui.figures.charts import BLUE, pattern_of
 from ui.figures.sources import dated
 from ui.figures.words import in_bytes, in_time, unbroken
 from ui.i18n import Catalog
@@ -115,7 +115,7 @@ def memory_chart(
             name=label,
             marker={
                 "color": COLOURS[part],
-                "pattern": {"shape": PATTERNS[part], "solidity": 0.25},
+                "pattern": pattern_of(PATTERNS[part]),
             },
             hovertemplate=f"{label}: %{{x:,.3~g}} GB<extra></extra>",
         )
@@ -258,8 +258,8 @@ def beside_table(found: Sequence[Beside], t: Catalog, *, recorded: bool = False)
             {
                 t("limits.col_model"): _model(each),
                 t("limits.col_theory_ratio"): each.ratio,
-                t("limits.col_device"): _where(each, t, recorded),
                 t("limits.col_what"): _what(each, t),
+                t("limits.col_device"): _where(each, t, recorded),
                 t("limits.col_measured_ms"): each.milliseconds,
                 t("limits.col_theory_ms"): each.theory,
                 t("limits.col_source"): _source(each.device, each.source, each.date, t),

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from core.lab.roofline import Roof
 from core.lab.roofline_ops import Count, waiting_share
 from core.lab.roofline_steps import ATTENTION, REST, StepTime
-from ui.figures.charts import BLUE, INK, ORANGE, dressed
+from ui.figures.charts import BLUE, INK, ORANGE, dressed, pattern_of
 from ui.figures.limits import GREY
 from ui.figures.words import whole_percent
 from ui.i18n import Catalog
@@ -124,7 +124,7 @@ def parts_chart(found: Timed, t: Catalog) -> go.Figure:
             name=label,
             marker={
                 "color": COLOURS[name],
-                "pattern": {"shape": PATTERNS[name], "solidity": 0.25},
+                "pattern": pattern_of(PATTERNS[name]),
             },
             hovertemplate=f"{label}: %{{x:.2f}} ms<extra></extra>",
         )

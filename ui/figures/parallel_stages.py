@@ -58,6 +58,12 @@ def _span(first: int, end: int, t: Catalog) -> str:
     return str(end) if one else t("parallel.layers_span", first=first + 1, last=end)
 
 
+def lighter(colour: str) -> str:
+    """Halfway from #RRGGBB to white: for a neighbouring bar, on which INK can be read, too."""
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{(255 + part) // 2:02X}" for part in parts)
+
+
 def gantt(found: Timeline, stages: int, t: Catalog) -> go.Figure:
     """When each stage worked on each micro-batch; what is left empty is the bubble."""
     whole = max(bar.end for bar in found.bars)
@@ -86,8 +92,10 @@ def gantt(found: Timeline, stages: int, t: Catalog) -> go.Figure:
             textangle=0,
             textfont={"color": INK, "size": 15},
             marker={
-                "color": COLOURS[stage],
-                "opacity": [1.0 if bar.micro_batch % 2 == 0 else 0.78 for bar in own],
+                "color": [
+                    COLOURS[stage] if bar.micro_batch % 2 == 0 else lighter(COLOURS[stage])
+                    for bar in own
+                ],
                 "line": {"color": "#ffffff", "width": 1.5},
             },
             customdata=[[bar.micro_batch + 1, bar.start, bar.end] for bar in own],

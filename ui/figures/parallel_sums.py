@@ -94,7 +94,6 @@ def step_chart(run: TensorRun, t: Catalog) -> go.Figure:
             "symmetric": False,
             "array": [s.high - e for s, e in zip(spreads, ends, strict=True) if s],
             "arrayminus": [e - s.low for s, e in zip(spreads, ends, strict=True) if s],
-            "color": GREY,
         }
         figure.add_bar(
             orientation="h",

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.lab.quantize_records import Candidate, LayerError
-from ui.figures.charts import BLUE, LEANING, ORANGE, dressed, percents, plain, short
+from ui.figures.charts import BLUE, LEANING, ORANGE, dressed, pattern_of, percents, plain, short
 from ui.figures.words import percent
 from ui.i18n import Catalog
 
@@ -31,7 +31,7 @@ def next_chart(
             x=x,
             y=values,
             name=name,
-            marker={"color": colour, "pattern": {"shape": pattern}},
+            marker={"color": colour, "pattern": pattern_of(pattern)},
             customdata=names,
             hovertemplate="%{customdata}<br>p = %{y:.4f}<extra></extra>",
         )

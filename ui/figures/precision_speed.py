@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from core.edits.spec import parse_edit
 from core.lab.quantize_records import Speed, Stored
 from core.lab.timing import Spread
-from ui.figures.charts import BLUE, ORANGE
+from ui.figures.charts import BLUE, ORANGE, pattern_of
 from ui.figures.words import in_bytes, percent
 from ui.i18n import Catalog
 
@@ -52,7 +52,7 @@ def speed_chart(found: Speed, t: Catalog) -> go.Figure:
             y=list(range(len(rows))),
             x=values,
             orientation="h",
-            marker={"color": colour, "pattern": {"shape": pattern}},
+            marker={"color": colour, "pattern": pattern_of(pattern)},
             customdata=names,
             hovertemplate="%{customdata}: × %{x:.2f}<extra></extra>",
             showlegend=False,

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from core.edits.masks import Method
 from core.edits.spec import Zeros
 from core.lab.prune_records import Crossing, Crossings, Cut, Point, Sweep
-from ui.figures.charts import BLUE, ORANGE, dressed, percents
+from ui.figures.charts import BLUE, ORANGE, dressed, pattern_of, percents
 from ui.figures.pruning_words import number
 from ui.figures.words import in_bytes, percent, whole_percent
 from ui.i18n import Catalog
@@ -58,9 +58,7 @@ def sweep_chart(found: Sweep, at: Zeros | None, t: Catalog) -> go.Figure:
                 x=[0.5] * len(fours),
                 y=[_drawn(p) for p in fours],
                 customdata=[_said(p) for p in fours],
-                name=t("pruning.short_2of4"),
-                legendgroup="2of4",
-                showlegend=not any(trace.legendgroup == "2of4" for trace in figure.data),
+                showlegend=False,
                 mode="markers",
                 marker={
                     "symbol": f"{symbol}-open", "size": 15, "color": colour,
@@ -69,6 +67,12 @@ def sweep_chart(found: Sweep, at: Zeros | None, t: Catalog) -> go.Figure:
                 hovertemplate=f"2:4, {t(f'pruning.short_{method}')}: %{{customdata}}"
                 "<extra></extra>",
             )  # fmt: skip
+    if any(p.two_of_four for p in found.points):
+        # One entry for all of them: what is open is 2:4, its shape and colour say by which rule.
+        figure.add_scatter(
+            x=[None], y=[None], name=t("pruning.short_2of4"), mode="markers",
+            marker={"symbol": "circle-open", "size": 13, "color": GREY, "line": {"width": 2.5}},
+        )  # fmt: skip
     if at is not None:
         figure.add_vline(x=at.share, line={"color": GREY, "dash": "dot", "width": 2})
     low = math.log10(max(found.perplexity, 1.0)) if found.perplexity else 0.5
@@ -120,7 +124,7 @@ def cut_chart(found: Cut, t: Catalog) -> go.Figure:
             x=middles,
             y=counts,
             name=t(f"pruning.{key}"),
-            marker={"color": colour, "pattern": {"shape": shape}, "line": {"width": 0}},
+            marker={"color": colour, "pattern": pattern_of(shape), "line": {"width": 0}},
             hovertemplate=f"%{{x:.3g}}: %{{y:,d}}<extra>{t(f'pruning.{key}')}</extra>",
         )
     if found.limit:

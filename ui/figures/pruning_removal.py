@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from core.edits.spec import parse_edit
 from core.lab.prune_records import Removal, Removals
-from ui.figures.charts import BELOW, BLUE, ORANGE
+from ui.figures.charts import BELOW, BLUE, ORANGE, pattern_of
 from ui.figures.pruning_words import number
 from ui.figures.words import in_bytes, percent, whole_percent
 from ui.i18n import Catalog
@@ -49,7 +49,7 @@ def removals_chart(found: Removals, t: Catalog) -> go.Figure:
     looks = [_looks(row) for row in rows]
     marker = {
         "color": [colour for colour, _ in looks],
-        "pattern": {"shape": [shape for _, shape in looks]},
+        "pattern": pattern_of([shape for _, shape in looks]),
     }
     figure = make_subplots(cols=3, shared_yaxes=True, horizontal_spacing=0.03)
     low = math.log10(max(found.perplexity, 1.0))
@@ -58,6 +58,7 @@ def removals_chart(found: Removals, t: Catalog) -> go.Figure:
         ([row.times.ratio for row in rows], whole_percent),
         ([row.judged.perplexity for row in rows], None),
     )
+    logs: list[float] = []
     for place, (values, form) in enumerate(columns, 1):
         logs = [math.log10(min(max(v, 1.0), CEILING)) for v in values]
         figure.add_bar(
@@ -81,9 +82,14 @@ def removals_chart(found: Removals, t: Catalog) -> go.Figure:
         figure.update_xaxes(col=place, title=title, fixedrange=True)
     for place in (1, 2):
         figure.update_xaxes(col=place, range=[0, 1.6], tickvals=[0, 1], ticktext=["0 %", "100 %"])
+    most = max([low, *logs])
+    # The bars begin at the original's; its number and the next power of ten want room.
+    powers = [n for n in range(1, 6) if low + 0.3 < n <= most]
     figure.update_xaxes(
-        col=3, range=[low - 0.05, math.log10(CEILING) + 0.9],
-        tickvals=[2, 4], ticktext=["100", "10,000"],
+        # Room for a number behind the longest bar.
+        col=3, range=[low - 0.05, low + 1.6 * max(most - low, 0.3)],
+        tickvals=[low, *powers],
+        ticktext=[number(found.perplexity), *(f"{10**n:,}" for n in powers)],
     )  # fmt: skip
     figure.update_yaxes(fixedrange=True, range=[len(rows) - 0.4, -0.6])
     figure.update_yaxes(

@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from core.lab.speculative import expected_tokens
 from core.lab.speculative_records import Drafted, Round, Speculation
 from core.lab.training_stored import Words
-from ui.figures.charts import BLUE, INK, ORANGE, dressed
-from ui.figures.training import GREEN, GREY, PINK, pattern_of
+from ui.figures.charts import BLUE, INK, ORANGE, dressed, pattern_of
+from ui.figures.training import GREEN, GREY, PINK
 from ui.figures.words import two_digits
 from ui.i18n import Catalog, plain
 

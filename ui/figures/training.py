@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from core.lab.timing import Spread
 from core.lab.training_records import Kept, Kind, Prediction, Training
 from core.lab.training_stored import Words
-from ui.figures.charts import BELOW, BLUE, INK, ORANGE, dressed, percents, plain, short
+from ui.figures.charts import BELOW, BLUE, INK, ORANGE, dressed, pattern_of, percents, plain, short
 from ui.figures.words import percent, two_digits
 from ui.i18n import Catalog
 
@@ -38,17 +38,6 @@ KINDS: Final[tuple[tuple[Kind, str, str], ...]] = (
 ROWS: Final = 5
 """Likeliest tokens of each time that a chart compares."""
 TALLEST: Final = 520
-
-
-def pattern_of(shape: str) -> dict[str, Any]:
-    """A pattern over a solid colour: told apart without the colour, and read on both grounds."""
-    return {
-        "shape": shape,
-        "fillmode": "overlay",
-        "fgcolor": "#ffffff",
-        "fgopacity": 0.35,
-        "size": 7,
-    }
 
 
 def predictions_chart(found: Prediction, words: Words, t: Catalog) -> go.Figure:

@@ -18,7 +18,7 @@ from core.lab.timing import Spread
 
 BATCHES: Final = (1, 2, 4, 8, 16)
 REPLICAS: Final = (1, 2)
-STEPS: Final = 4
+STEPS: Final = 10
 """Timed steps for each setting, in turns with the other settings' after one that is not
 counted."""
 ROUNDS: Final = 2

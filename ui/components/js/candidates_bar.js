@@ -77,9 +77,10 @@ export function barNode(data, pixels, force) {
   if (u === null) parts.push(el("p", { class: "dim" }, s.bar_greedy))
   else {
     const at = window ? (u - window[0]) / (window[1] - window[0]) : u
-    const side = at < 0.12 ? "low" : at > 0.88 ? "high" : "middle"
-    parts.push(el("div", { class: `u ${side}`, style: { left: `${100 * at}%` } },
-      `▲ ${fmt(s.needle, { u: u.toFixed(d) })}`))
+    const words = fmt(s.needle, { u: u.toFixed(d) })
+    const late = at > 0.6
+    parts.push(el("div", { class: `u ${late ? "high" : "low"}`, style: { left: `${100 * at}%` } },
+      late ? `${words} ▲` : `▲ ${words}`))
   }
   const label = fmt(s.bar_label, { n: count.toLocaleString("en"), why: data.why })
   return el("div", { class: "draw", role: "img", "aria-label": label }, parts)
