@@ -189,14 +189,8 @@ def _answer(found: Setup, column: Column, asked: Sweep, t: Catalog) -> None:
     if now is None:
         question = found.question
         assert question is not None
-        st.info(
-            t(
-                "compare.sweep_cost",
-                n=len(question.columns),
-                texts=question.samples,
-                rows=f"{found.rows(question):,}",
-            )
-        )
+        values, most = len(question.columns), f"{found.rows(question):,}"
+        st.info(t("compare.sweep_cost", n=values, texts=question.samples, rows=most))
         st.button(
             t("compare.run"),
             key="compare_sweep_run",

@@ -19,9 +19,9 @@ LOCALES: Final = Path(__file__).resolve().parent.parent / "locales"
 LANGUAGES: Final = {"en": "English", "zh": "简体中文"}
 """Language code → its name in itself. The code is also the value of the page's lang."""
 HTML_LANG: Final = {"en": "en", "zh": "zh-Hans"}
-
-
-UNITS: Final = r"[%×]|(?:[kMGT]?B|[mµ]?s|(?:[kMGT][ \u00a0])?FLOPs?|GB/s|tokens/s)\b|[\u4e00-\u9fff]"
+UNITS: Final = (
+    r"[%×]|(?:[kMGT]?B|[mµ]?s|(?:[kMGT][ \u00a0])?FLOPs?|GB/s|tokens/s)\b|[\u4e00-\u9fff]"
+)
 """What follows a number as its unit; in Chinese, any word that counts."""
 
 
