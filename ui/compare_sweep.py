@@ -46,10 +46,10 @@ def sweep(found: Setup, t: Catalog) -> None:
     base, asked = _read(text, found)
     if text and asked is None:
         st.error(_complaint(text, t))
-    _controls(found, base, asked or parse_sweep(USUAL), bool(text), t)
-    column = found.slots[base].column
-    if column is not None and not fits(column.settings, (asked or parse_sweep(USUAL)).name):
-        st.caption(_instead(base, asked or parse_sweep(USUAL), t))
+    varied, column = asked or parse_sweep(USUAL), found.slots[base].column
+    _controls(found, base, varied, bool(text), t)
+    if column is not None and not fits(column.settings, varied.name):
+        st.caption(_instead(base, varied, t))
     if not text or asked is None or column is None or found.question is None:
         return
     try:
