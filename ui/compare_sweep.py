@@ -105,11 +105,11 @@ def _tell(base: int, asked: Sweep, found: Setup) -> None:
 def _controls(found: Setup, base: int, asked: Sweep, on: bool, t: Catalog) -> None:
     keys = ("compare_sweep_name", "compare_sweep_base", "compare_sweep_low",
             "compare_sweep_high", "compare_sweep_count")  # fmt: skip
+    places = len(found.slots)
 
     def changed(*, fresh: bool = False) -> None:
-        _, _, low, high, count = (st.session_state[key] for key in keys)
-        name = picked(keys[0], RANGES, asked.name)
-        at = picked(keys[1], range(len(found.slots)), base)
+        name, at = picked(keys[0], RANGES, asked.name), picked(keys[1], range(places), base)
+        low, high, count = (st.session_state[key] for key in keys[2:])
         try:
             new = parse_sweep(name) if fresh else Sweep(name, low, high, count)
             column = found.slots[at].column
@@ -131,15 +131,14 @@ def _controls(found: Setup, base: int, asked: Sweep, on: bool, t: Catalog) -> No
         )
         st.selectbox(
             t("compare.sweep_base"),
-            list(range(len(found.slots))),
+            list(range(places)),
             key=show(keys[1], base),
             format_func=lambda i: f"{LETTERS[i]} · {found.name(i, t)}",
             help=t("compare.sweep_base_help"),
             on_change=changed,
             width=240,
         )
-        kind = RANGES[asked.name]
-        step = 1.0 if kind.whole else 0.1
+        step = 1.0 if RANGES[asked.name].whole else 0.1
         for key, label, value in (
             (keys[2], "sweep_low", asked.low),
             (keys[3], "sweep_high", asked.high),
