@@ -23,7 +23,7 @@ PROMPTS = (
     "👨‍👩‍👧‍👦 means",
     "The cat sat on the mat. The cat sat on the",
 )
-STEPS = 10
+STEPS = 8
 
 
 def plain(name):

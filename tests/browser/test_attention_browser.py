@@ -85,7 +85,7 @@ def test_a_click_works_the_weight_out_and_the_link_keeps_it(page, ready, smollm2
     expect(table.locator("tfoot")).to_contain_text("1.0000")
     page.locator(".strips").press("ArrowRight")
     expect(page.locator(".step .readout").first).to_contain_text(
-        re.compile(r"dimension 0: q .* × k")
+        re.compile(r"dimension 0: q .*\s× k")
     )
     table.get_by_role("button", name="0 The").click()
     expect(page).to_have_url(re.compile("key=0"), timeout=30_000)

@@ -188,4 +188,4 @@ def test_what_a_screen_reader_hears_follows_a_language_switched_in_the_session(o
     said = page.locator(".root .sr-only[aria-live]", has_text=re.compile("step|步"))
     expect(said.first).to_have_text(re.compile("^step 1 of at most"))
     page.get_by_text("简体中文").click()
-    expect(said.first).to_have_text(re.compile("^第 1 步，最多"), timeout=15_000)
+    expect(said.first).to_have_text(re.compile(r"^第 1\s步，最多"), timeout=15_000)

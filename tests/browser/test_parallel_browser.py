@@ -39,7 +39,7 @@ def test_workers_end_when_stopped_and_a_killed_one_is_told_of(
     run.click()
     wait_for(lambda: len(workers(server)) == 2)
     page.locator(".st-key-lab_stop_parallel_tensor button").click(timeout=60_000)
-    expect(page.get_by_text("Stopped before the end")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Stopped before anything was measured")).to_be_visible(timeout=60_000)
     wait_for(lambda: not workers(server), 20)
 
     # A button with a tooltip stands on the page twice, once for touch screens.
