@@ -8,15 +8,21 @@ def two_digits(x: float) -> str:
     return f"{x:,.0f}" if x >= 10 else f"{x:.2g}"
 
 
-def in_bytes(count: float) -> str:
+def in_bytes(count: float, digits: int = 3) -> str:
     """Bytes for people, in decimal units and three digits: 538 MB, 1.07 GB, 46.1 kB, 12 B."""
     units = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
     for unit, width in units:
         # 999.6 kB is written as 1 MB.
         if count >= 0.9995 * width:
             value = count / width
-            return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
+            return f"{value:.{digits}g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
     return f"{count:.0f} B"
+
+
+def needed(count: float, limit: float) -> str:
+    """Bytes for people beside what there is: with as many digits as tell the two apart."""
+    both = ((in_bytes(count, digits), in_bytes(limit, digits)) for digits in range(3, 8))
+    return next((said for said, there in both if said != there), in_bytes(count))
 
 
 def in_time(ms: float) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.figures.words import in_bytes
+from ui.figures.words import in_bytes, needed
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,10 @@ from ui.figures.words import in_bytes
 )
 def test_bytes_are_said_in_three_digits(count, said):
     assert in_bytes(count) == said
+
+
+def test_what_is_needed_is_told_from_what_is_there():
+    assert needed(141.1e9, 80e9) == "141 GB"
+    assert needed(141.4e9, 141e9) == "141.4 GB"
+    assert needed(141_002e6, 141e9) == "141.002 GB"
+    assert needed(141e9, 141e9) == "141 GB"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from core.amounts import in_bytes, in_time, two_digits
+from core.amounts import in_bytes, in_time, needed, two_digits
 from core.cli.lab_common import add_json, written
 from core.cli.lab_roofline import restless
 from core.cli.numbers import whole
@@ -182,7 +182,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
             yield f"{where}  {each['why_not']}"
             continue
         yield (
-            f"{where} {in_bytes(each['needed_gb'] * 1e9):>9} "
+            f"{where} {needed(each['needed_gb'] * 1e9, each['device_gb'] * 1e9):>9} "
             f"{in_bytes(each['device_gb'] * 1e9):>8}  {'yes' if each['fits'] else 'no':<4} "
             f"{in_time(each['first_token_ms']):>9} {in_time(each['per_token_ms']):>9} "
             f"{two_digits(each['tokens_per_second']):>9}  {each['bound']}"
@@ -205,7 +205,7 @@ def _advice(plan: dict[str, Any], advice: dict[str, Any]) -> Iterator[str]:
         yield f"it fits; up to {advice['batch']:,} texts at once would"
         return
     has, alone = in_bytes(plan["device_gb"] * 1e9), plan["weights_gb"] > plan["device_gb"]
-    needs = in_bytes(plan["weights_gb" if alone else "needed_gb"] * 1e9)
+    needs = needed(plan["weights_gb" if alone else "needed_gb"] * 1e9, plan["device_gb"] * 1e9)
     yield f"it does not fit: {'weights alone take ' if alone else ''}{needs} of {has}"
     if advice["precision"]:
         yield f"with {advice['precision']} it would"

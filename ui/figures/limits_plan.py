@@ -16,7 +16,7 @@ from core.lab.shape_presets import presets
 from core.models.catalog import title_of
 from ui.figures.charts import BLUE, pattern_of
 from ui.figures.sources import dated
-from ui.figures.words import in_bytes, in_time, unbroken
+from ui.figures.words import in_bytes, in_time, needed, unbroken
 from ui.i18n import Catalog
 
 PARTS: Final = ("weights", "kv", "activations")
@@ -51,9 +51,9 @@ def verdict(found: Planned, advice: Advice, t: Catalog) -> str:
     assert made is not None
     memory = found.device.memory * 1e9
     values = {
-        "needed": in_bytes(made.memory),
+        "needed": needed(made.memory, memory),
         "memory": in_bytes(memory),
-        "weights": in_bytes(made.weights),
+        "weights": needed(made.weights, memory),
     }
     said = []
     if made.fits:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from core.amounts import in_bytes, in_time, two_digits
+from core.amounts import in_bytes, in_time, needed, two_digits
 
-__all__ = ["in_bytes", "in_time", "two_digits"]
+__all__ = ["in_bytes", "in_time", "needed", "two_digits"]
 
 
 def percent(p: float) -> str:

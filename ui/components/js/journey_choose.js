@@ -110,9 +110,11 @@ function filterCards(data) {
   const cards = shown.map((f, i) => {
     const same = many && f.survivors === (shown[i - 1]?.survivors ?? data.vocabulary)
     const off = f.parameter === null
+    // A temperature of 1 is shown, and changes nothing.
+    const idle = off || (f.name === "temperature" && f.parameter === 1)
     return el(
       "li",
-      { class: `filter${off ? " off" : ""}` },
+      { class: `filter${idle ? " off" : ""}` },
       el("span", { class: "filter-name" }, s[f.name]),
       el("strong", {}, off ? s.off : setting(f)),
       same ? null : el("small", {}, rich(s.left, { n: thousands(f.survivors) })),
