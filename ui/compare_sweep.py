@@ -107,7 +107,7 @@ def _controls(found: Setup, base: int, asked: Sweep, on: bool, t: Catalog) -> No
             "compare_sweep_high", "compare_sweep_count")  # fmt: skip
     places = len(found.slots)
 
-    def changed(*, fresh: bool = False) -> None:
+    def changed(*, fresh: bool = False, start: bool = False) -> None:
         name, at = picked(keys[0], RANGES, asked.name), picked(keys[1], range(places), base)
         low, high, count = (st.session_state[key] for key in keys[2:])
         try:
@@ -115,7 +115,8 @@ def _controls(found: Setup, base: int, asked: Sweep, on: bool, t: Catalog) -> No
             column = found.slots[at].column
             if fresh and (column is None or not fits(column.settings, name)):
                 at = _usual_base(found, name)
-            _tell(at, new, found)
+            if start or (at, new) != (base, asked):  # a new label alone asks for nothing
+                _tell(at, new, found)
             st.session_state.pop("compare_sweep_refused", None)
         except Fault as fault:
             st.session_state["compare_sweep_refused"] = fault
@@ -139,13 +140,10 @@ def _controls(found: Setup, base: int, asked: Sweep, on: bool, t: Catalog) -> No
             width=240,
         )
         step = 1.0 if RANGES[asked.name].whole else 0.1
-        for key, label, value in (
-            (keys[2], "sweep_low", asked.low),
-            (keys[3], "sweep_high", asked.high),
-        ):
+        for place, end, value in ((2, "low", asked.low), (3, "high", asked.high)):
             st.number_input(
-                t(f"compare.{label}"),
-                key=show(key, float(value)),
+                t(f"compare.sweep_{end}"),
+                key=show(keys[place], float(value)),
                 step=step,
                 on_change=changed,
                 width=120,
@@ -158,7 +156,7 @@ def _controls(found: Setup, base: int, asked: Sweep, on: bool, t: Catalog) -> No
             on_change=changed,
             width=120,
         )
-        _switch(on, changed, t)
+        _switch(on, lambda: changed(start=True), t)
     refused = st.session_state.get("compare_sweep_refused")
     if refused is not None:
         st.error(t.fault(refused))

@@ -130,6 +130,7 @@ def effect_of(bench: Bench, name: str, edit: ModelEdit, cost: str) -> None:
         lambda found: _show(bench, found, name),
         cost=t("pruning.will", edit=words, cost=cost),
         run=t("pruning.run"),
+        holds=lambda found: found.judged is not None,
     )
     _buttons(bench, name, edit)
 

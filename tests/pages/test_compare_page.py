@@ -160,7 +160,15 @@ def test_a_label_of_before_is_not_taken_for_a_choice():
         box.options = [*box.options, "B · Beam search of before"]
         box.set_value("B · Beam search of before")
     healthy(at.run())
-    assert (view(at).sweep, view(at).reference) == ("temperature:0.1:1:3", 0)
+    assert (view(at).sweep, view(at).reference) == ("temperature:0.1:1:3@2", 0)
+
+
+def test_a_new_label_starts_no_sweep():
+    at = open_page("greedy", "beam", "sample", lang="en")
+    box = at.selectbox(key="compare_sweep_base")
+    box.options = [*box.options, "B · Beam search of before"]
+    box.set_value("B · Beam search of before")
+    assert view(healthy(at.run())).sweep == ""
 
 
 def test_a_strategy_typed_as_one_line():

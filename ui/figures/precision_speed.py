@@ -119,13 +119,14 @@ def _row(row: Stored, first: Stored, t: Catalog) -> dict[str, str]:
     }
 
 
+def _ms(time: float) -> str:
+    return f"{time:,.0f}" if time >= 100 else f"{time:.3g}"
+
+
 def _spread(time: Spread, t: Catalog) -> str:
     if not time.repeats:
         return "–"
-    return t(
-        "precision.spread", median=f"{time.median:.3g}", low=f"{time.low:.3g}",
-        high=f"{time.high:.3g}",
-    )  # fmt: skip
+    return t("precision.spread", median=_ms(time.median), low=_ms(time.low), high=_ms(time.high))
 
 
 def _times(time: Spread, first: Spread) -> str:
