@@ -14,6 +14,7 @@ from core.settings import BeamSettings, Settings
 from tests.pages.app import data_of, healthy, open_app, query_of, words
 from ui import compare_jobs, compare_run
 from ui.compare_setup import FIRST, setup
+from ui.figures.compare_rows import ended
 from ui.figures.compare_words import name
 from ui.i18n import bound, catalog
 from ui.jobs import Look
@@ -432,6 +433,15 @@ def test_a_finished_comparison_costs_little():
     text = Text(0, (), "end_token")
     small = Comparison(question, (Written(Column(Settings()), (text,)),), 1, 1.0)
     assert 1000 < compare_jobs.size(small) < 10_000
+
+
+def test_texts_that_were_stopped_are_not_finished():
+    texts = (Text(0, (), "end_token"), Text(1, (), "user"), Text(2, (), None))
+    written = Written(Column(Settings()), texts)
+    stopped = Comparison(setup_question(), (written,), 1, 1.0, cancelled=True)
+    assert compare_run.progress(stopped)[1:] == (1, 3)
+    assert not ended(written)
+    assert ended(replace(written, texts=texts[:1]))
 
 
 def setup_question():

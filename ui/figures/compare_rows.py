@@ -108,7 +108,7 @@ def why(scene: Scene, index: int, t: Catalog) -> list[Part]:
         (here.label, there.label),
         (_u(scene.text(index), found.step), _u(scene.text(scene.reference), found.step)),
         t=t,
-        done=all(_ended(each) for each in both),
+        done=all(ended(each) for each in both),
     )
 
 
@@ -172,6 +172,6 @@ def plain_text(scene: Scene, index: int, text: Text) -> str:
     return made(text.ids, skip_special=True)
 
 
-def _ended(written: Written) -> bool:
+def ended(written: Written) -> bool:
     """Whether every text came to its own end, and not to the reader's Stop."""
     return written.done and all(text.stop != "user" for text in written.texts)
