@@ -81,11 +81,13 @@ def test_another_quantity_can_be_mapped(page, ready):
     open_page(page, ready)
     page.get_by_role("button", name="Size", exact=True).click()
     expect(page).to_have_url(re.compile("cell=norm"), timeout=30_000)
+    ready(page)  # the map is drawn anew
     canvas = page.locator(".board canvas")
     canvas.hover(position=middle(page, 11, 0))
     expect(page.locator(".panel .value")).to_contain_text("22.7k")
     page.get_by_role("button", name="Attention adds").click()
     expect(page).to_have_url(re.compile("cell=attention"), timeout=30_000)
+    ready(page)
     canvas.hover(position=middle(page, 24, 4))
     expect(page.locator(".panel .value")).to_contain_text("58 %")
 
