@@ -13,7 +13,7 @@ from core.edits.spec import parse_edit
 from core.lab.quantize_records import Speed, Stored
 from core.lab.timing import Spread
 from ui.figures.charts import BLUE, ORANGE, pattern_of
-from ui.figures.words import in_bytes, percent
+from ui.figures.words import in_bytes, percent, two_digits
 from ui.i18n import Catalog
 
 GREEN: Final = "#009E73"
@@ -119,14 +119,15 @@ def _row(row: Stored, first: Stored, t: Catalog) -> dict[str, str]:
     }
 
 
-def _ms(time: float) -> str:
-    return f"{time:,.0f}" if time >= 100 else f"{time:.3g}"
-
-
 def _spread(time: Spread, t: Catalog) -> str:
     if not time.repeats:
         return "–"
-    return t("precision.spread", median=_ms(time.median), low=_ms(time.low), high=_ms(time.high))
+    return t(
+        "precision.spread",
+        median=two_digits(time.median),
+        low=two_digits(time.low),
+        high=two_digits(time.high),
+    )
 
 
 def _times(time: Spread, first: Spread) -> str:
