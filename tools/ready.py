@@ -1,4 +1,4 @@
-"""When a page has nothing left to do: no run asked for, none going on, nothing to be drawn.
+"""When a page has nothing left to do: no run asked for, none going on, nothing moving.
 
 The page's own marker ("the script is not running") is not enough: it says so, too, between a
 click and the run that the click asks for. So the conversation over the websocket is read.
@@ -23,6 +23,8 @@ FRAMES: Final = "() => new Promise((go) => requestAnimationFrame(() => requestAn
 IDLE: Final = """() =>
   document.querySelector("[data-testid=stApp][data-test-script-state=notRunning]") !== null
   && document.querySelector("[data-testid=stSkeleton]") === null"""
+TALL: Final = """() => document.querySelector("[data-testid=stMain]")?.scrollHeight ?? 0"""
+"""What a press would miss moves: a box that opens, a table that takes its place in it."""
 
 
 @dataclass
@@ -88,19 +90,20 @@ def ready(page: Page, *, within: float = 120) -> None:
     """
     talk = _TALKS.get(page)
     end = time.monotonic() + within
-    since, seen = 0.0, 0
+    since, seen, tall = 0.0, 0, -1
     while True:
         page.evaluate(FRAMES)
         idle = page.evaluate(IDLE)
+        before, tall = tall, page.evaluate(TALL)
         waiting = talk is not None and talk.waiting
         now = time.monotonic()
-        if waiting or not idle:
+        if waiting or not idle or tall != before:
             seen = 0
         else:
             since, seen = (since if seen else now), seen + 1
             if seen >= LOOKS and now - max(since, talk.heard if talk else 0.0) >= QUIET:
                 return
         if now > end:
-            why = "a run that it asked for" if waiting else "its script, or a chart"
+            why = "a run that it asked for" if waiting else "its script, a chart, or its height"
             raise TimeoutError(f"after {within} s {page.url} still waits for {why}")
         page.wait_for_timeout(40)

@@ -102,6 +102,7 @@ def test_branches_are_opened_named_saved_and_compared(open_page, page, ready):
     expect(panel.locator(".paths li")).to_have_count(2)
     ready(page)
     page.get_by_text("Table and file").click()
+    ready(page)
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save all branches (JSON)").click()
     content = json.loads(saved.value.path().read_text(encoding="utf-8"))
@@ -117,6 +118,7 @@ def test_a_saved_tree_is_loaded_again(open_page, page, ready, tmp_path):
     page = open_page(TOY + "&made=2&branches=2%3B0%3B%3B0%3A1%3Bmine")
     panel = page.locator(".st-key-branches")
     page.get_by_text("Table and file").click()
+    ready(page)
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save all branches (JSON)").click()
     page = open_page(TOY + "&made=2")
