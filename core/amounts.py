@@ -19,6 +19,11 @@ def in_bytes(count: float, digits: int = 3) -> str:
     return f"{count:.0f} B"
 
 
+def counted(count: int, noun: str) -> str:
+    """1 token, 2 tokens."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def needed(count: float, limit: float) -> str:
     """Bytes for people beside what there is: with as many digits as tell the two apart."""
     both = ((in_bytes(count, digits), in_bytes(limit, digits)) for digits in range(3, 8))

@@ -209,7 +209,7 @@ def test_run_for_people(cli):
     assert lines[1].split()[:6] == ["0", "sun", "50.00%", "50.00%", "1", "greedy"]
     assert lines[1].endswith("sun 50.0%, moon 40.0%, tonight 10.0%")
     assert lines[6] == "The sun shines brightly <end>"
-    assert lines[8] == "1 prompt tokens, 4 new; the model chose an end token."
+    assert lines[8] == "1 prompt token, 4 new; the model chose an end token."
     assert lines[9] == "total log-probability -2.6311 nats, perplexity 1.93"
 
 
@@ -439,7 +439,7 @@ def test_control_c_ends_a_run_after_the_step_at_hand(cli, tmp_path, monkeypatch)
     code, out, _ = cli("run", "The", "--model", "toy", "--strategy", "greedy")
     assert signal.getsignal(signal.SIGINT) is before
     assert code == 0
-    assert "1 prompt tokens, 2 new; you stopped it." in out
+    assert "1 prompt token, 2 new; you stopped it." in out
 
 
 def test_the_schema_covers_the_records():

@@ -108,7 +108,7 @@ def test_for_people(cli):
     lines = out.splitlines()
     assert lines[0].split() == ["rank", "score", "Σ", "ln", "p", "end", "text"]
     assert lines[1].split() == ["1", "-1.1419", "-1.1419", "end", "token", "we␣walk␣home␣<end>"]
-    assert lines[4] == "1 prompt tokens, 4 steps; no live beam can still win."
+    assert lines[4] == "1 prompt token, 4 steps; no live beam can still win."
     assert lines[5].startswith("7 rows read in 4 passes, 7 tokens evaluated, ")
 
 

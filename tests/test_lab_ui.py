@@ -2,6 +2,7 @@
 
 import time
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -12,6 +13,7 @@ from tests.pages.app import data_of, open_app, query_of, words
 from ui import lab
 from ui.edit_words import edit_words, model_words
 from ui.i18n import bound, catalog
+from ui.lab_parts import number_columns
 from ui.marks import machine_words
 from ui.state import store
 
@@ -83,6 +85,23 @@ def wait_for(text, at):
             break
         time.sleep(0.1)
         at.run()
+
+
+def test_numbers_in_words_stand_at_the_right():
+    frame = pd.DataFrame(
+        {
+            "share": ["50.0 %", "", None],
+            "change": ["+0.12", "−1.5", "…"],
+            "size": ["1,024 MB", "538 MB", "12 B"],
+            "what": ["40 heads", "3", "x"],
+            "empty": ["", None, ""],
+            "count": [1, 2, 3],
+        }
+    )
+    found = number_columns(frame)
+    right = [name for name, column in found.items() if column.get("alignment") == "right"]
+    assert right == ["share", "change", "size"]
+    assert "count" in found
 
 
 def test_nothing_runs_before_it_is_asked_for():

@@ -19,12 +19,17 @@ QUIET: Final = 0.3
 """Seconds without anything to do. Streamlit waits 0.2 s for a slider's next move."""
 LOOKS: Final = 5
 """Times that this is seen in a row, two frames apart: a busy machine draws slowly."""
-FRAMES: Final = "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))"
-IDLE: Final = """() =>
-  document.querySelector("[data-testid=stApp][data-test-script-state=notRunning]") !== null
-  && document.querySelector("[data-testid=stSkeleton]") === null"""
-TALL: Final = """() => document.querySelector("[data-testid=stMain]")?.scrollHeight ?? 0"""
-"""What a press would miss moves: a box that opens, a table that takes its place in it."""
+STATE: Final = """async () => {
+  const frame = () => new Promise((go) => requestAnimationFrame(go))
+  await frame()
+  await frame()
+  const idle =
+    document.querySelector("[data-testid=stApp][data-test-script-state=notRunning]") !== null
+    && document.querySelector("[data-testid=stSkeleton]") === null
+  return [idle, document.querySelector("[data-testid=stMain]")?.scrollHeight ?? 0]
+}"""
+"""Whether nothing is to be done, and how tall the page is: while a box opens, or a table takes its
+place in it, a press would miss."""
 
 
 @dataclass
@@ -92,9 +97,8 @@ def ready(page: Page, *, within: float = 120) -> None:
     end = time.monotonic() + within
     since, seen, tall = 0.0, 0, -1
     while True:
-        page.evaluate(FRAMES)
-        idle = page.evaluate(IDLE)
-        before, tall = tall, page.evaluate(TALL)
+        before = tall
+        idle, tall = page.evaluate(STATE)
         waiting = talk is not None and talk.waiting
         now = time.monotonic()
         if waiting or not idle or tall != before:

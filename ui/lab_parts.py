@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from ui.i18n import Catalog
 from ui.lab_options import Table, chosen, here
 from ui.widgets import NO_VALUE, show
 
+_NUMBER: Final = re.compile(r"[+−-]?(\d[\d,.]*|…)(\s?(%|ms|s|[kMG]?B|×|tokens/s))?")
 PLAIN: Final = {"displayModeBar": False}
 """Of a chart: without Plotly's own buttons."""
 
@@ -54,11 +56,23 @@ def wide() -> Any:
 
 
 def number_columns(frame: Any) -> dict[Any, Any]:
-    """How the numbers of a table are written: four digits, or whole with separators."""
+    """How the numbers of a table are written: four digits, or whole with separators; those that
+    are texts already, such as "50.0 %", stand at the right as the others do."""
     number = st.column_config.NumberColumn(format="%.4g")
     whole = st.column_config.NumberColumn(format="localized")
+    right = st.column_config.TextColumn(alignment="right")
     config: dict[Any, Any] = {str(n): number for n in frame.select_dtypes("floating").columns}
-    return config | {str(n): whole for n in frame.select_dtypes("integer").columns}
+    config |= {str(n): whole for n in frame.select_dtypes("integer").columns}
+    texts = [n for n in frame.columns if str(n) not in config]
+    return config | {str(n): right for n in texts if _only_numbers(frame[n])}
+
+
+def _only_numbers(column: Any) -> bool:
+    """Whether each cell that is filled is a number in words: "+0.12", "50.0 %", "1.5 GB", "…"."""
+    filled = [cell for cell in column.dropna() if cell != ""]
+    return bool(filled) and all(
+        isinstance(cell, str) and _NUMBER.fullmatch(cell) is not None for cell in filled
+    )
 
 
 def buttons(

@@ -71,9 +71,14 @@ def ranking_of(bench: Bench) -> Importance | None:
 
 def _measured(bench: Bench, found: Ranking) -> None:
     mark(bench.t, "measured", _how(bench, found.importance), on=found.importance.machine)
-    _map(bench, found.importance)
+    _map(bench, found.importance, "prune_map")
     if found.heads is not None:
         _together(bench, found.heads, found.layers)
+    if not found.importance.done and bench.recorded is not None:
+        whole = bench.recorded[1].importance
+        with st.expander(bench.t("pruning.importance_recorded"), icon=":material/history:"):
+            recorded_mark(bench, whole.machine, _how(bench, whole))
+            _map(bench, whole, "prune_map_recorded")
 
 
 def _recorded(bench: Bench) -> None:
@@ -81,7 +86,7 @@ def _recorded(bench: Bench) -> None:
     if found is not None:
         known = found[1]
         recorded_mark(bench, known.importance.machine, _how(bench, known.importance))
-        _map(bench, known.importance)
+        _map(bench, known.importance, "prune_map")
         _together(bench, known.heads, known.layers)
 
 
@@ -89,12 +94,12 @@ def _how(bench: Bench, found: Importance) -> str:
     return bench.t("pruning.importance_how", n=found.tokens, surprise=f"{found.surprise:.2f}")
 
 
-def _map(bench: Bench, found: Importance) -> None:
+def _map(bench: Bench, found: Importance, key: str) -> None:
     t = bench.t
     st.plotly_chart(
-        importance_map(found, t), key="prune_map", config=PLAIN, alt=t("pruning.importance_alt")
+        importance_map(found, t), key=key, config=PLAIN, alt=t("pruning.importance_alt")
     )
-    table(t, importance_table(found, t), "prune_map")
+    table(t, importance_table(found, t), key)
     if found.done:
         effects = [found.heads[layer][head] for layer, head in found.ranked_heads]
         little = sum(abs(value) < 0.01 for value in effects) / len(effects)

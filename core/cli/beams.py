@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 from typing import Any
 
+from core.amounts import counted
 from core.beam_records import BeamSearch, BeamStep, Hypothesis, Node
 from core.cli import arguments, show
 from core.cli.output import check_target, write_json
@@ -147,11 +148,11 @@ def listing(search: BeamSearch, vocabulary: Vocabulary) -> None:
         end = hypothesis.end.replace("_", " ")
         print(f"{place:>4}{hypothesis.score:>11.4f}{hypothesis.logprob:>11.4f}  {end:<14}{text}")
     print(
-        f"\n{len(search.prompt)} prompt tokens, {len(search.steps)} steps; "
+        f"\n{counted(len(search.prompt), 'prompt token')}, {counted(len(search.steps), 'step')}; "
         f"{STOPS[search.stop or 'user']}."
     )
     print(
-        f"{search.forwards} rows read in {len(search.steps)} passes, "
-        f"{search.tokens_evaluated} tokens evaluated, "
+        f"{counted(search.forwards, 'row')} read in {len(search.steps)} passes, "
+        f"{counted(search.tokens_evaluated, 'token')} evaluated, "
         f"{search.ms / 1000:.2f} s"
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from core.amounts import in_bytes
+from core.amounts import counted, in_bytes
 from core.cli import lab_common as common
 from core.cli.lab_tensor_parallel import add_record, keep, whole_of
 from core.engine.protocol import Engine
@@ -108,7 +108,8 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         )
     batch = found["batch"]
     yield (
-        f"a batch of {batch['texts']} texts of {batch['tokens']} tokens; one process takes "
+        f"a batch of {counted(batch['texts'], 'text')} of {counted(batch['tokens'], 'token')}; "
+        f"one process takes "
         f"{found['single']['ms']['median']:,.0f} ms"
     )
     yield ""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from core.amounts import in_bytes, in_time, needed, two_digits
+from core.amounts import counted, in_bytes, in_time, needed, two_digits
 from core.cli.lab_common import add_json, written
 from core.cli.lab_roofline import restless
 from core.cli.numbers import whole
@@ -202,7 +202,7 @@ def _advice(plan: dict[str, Any], advice: dict[str, Any]) -> Iterator[str]:
     waits = f"at batch {plan['batch']} the arithmetic waits {plan['waiting_share']:.1%} of a step"
     yield waits
     if plan["fits"]:
-        yield f"it fits; up to {advice['batch']:,} texts at once would"
+        yield f"it fits; up to {counted(advice['batch'], 'text')} at once would"
         return
     has, alone = in_bytes(plan["device_gb"] * 1e9), plan["weights_gb"] > plan["device_gb"]
     needs = needed(plan["weights_gb" if alone else "needed_gb"] * 1e9, plan["device_gb"] * 1e9)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from core.amounts import counted
 from core.cli import lab_common as common
 from core.cli import show
 from core.cli.numbers import number, whole
@@ -140,7 +141,8 @@ def _round(found: Round, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
-    yield f"{found['draft']} drafts for {found['model']}, {found['gamma']} tokens a round"
+    many = counted(found["gamma"], "token")
+    yield f"{found['draft']} drafts for {found['model']}, {many} a round"
     yield "✓ kept  ✗ rejected → its replacement  + one more for nothing  · not judged"
     for number_, each in enumerate(found["rounds"], 1):
         yield f"{number_:>3}  {'  '.join(_shown(each))}"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.amounts import in_bytes
+from core.amounts import counted, in_bytes
 from core.cli import lab_common as common
 from core.cli.numbers import whole
 from core.engine.protocol import Engine
@@ -182,9 +182,10 @@ def sums_record(run: TensorRun, layer: int, part: str) -> dict[str, Any]:
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
     plan, single = found["plan"], found["single"]
-    yield f"{found['model']} on {plan['ranks']} ranks ({found['backend']})"
+    yield f"{found['model']} on {counted(plan['ranks'], 'rank')} ({found['backend']})"
     yield (
-        f"{plan['heads']} heads, {plan['kv_heads']} KV heads, {plan['neurons']} neurons: "
+        f"{counted(plan['heads'], 'head')}, {counted(plan['kv_heads'], 'KV head')}, "
+        f"{counted(plan['neurons'], 'neuron')}: "
         f"attention {plan['attention']}"
     )
     yield ""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType, TracebackType
 from typing import Any, Final, TypeVar
 
-from core.amounts import in_bytes
+from core.amounts import counted, in_bytes
 from core.decode import Stopped, bits, probabilities
 from core.decode.candidates import columns, top_ids
 from core.engine.protocol import Engine
@@ -123,9 +123,8 @@ class Listing:
         text = self.vocabulary.text(run.ids)
         perplexity = "–" if run.perplexity is None else f"{run.perplexity:.4g}"
         print(f"\n{text}\n")
-        print(
-            f"{len(run.prompt)} prompt tokens, {len(run.steps)} new; {STOPS[run.stop or 'user']}."
-        )
+        ended = STOPS[run.stop or "user"]
+        print(f"{counted(len(run.prompt), 'prompt token')}, {len(run.steps)} new; {ended}.")
         print(f"total log-probability {run.logprob:.4f} nats, perplexity {perplexity}")
 
 

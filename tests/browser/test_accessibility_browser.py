@@ -38,11 +38,11 @@ FOCUS = """() => {
 
 
 @pytest.fixture
-def opened(new_context, ready):
+def opened(lent, ready):
     """``opened(address)``: a page that has drawn its components and holds still."""
 
     def open_page(address):
-        context = new_context(color_scheme="light", bypass_csp=True, reduced_motion="reduce")
+        context = lent(color_scheme="light", bypass_csp=True, reduced_motion="reduce")
         page = context.new_page()
         page.goto(address)
         ready(page)

@@ -155,8 +155,8 @@ def test_the_page_of_many_branches_fits_a_phone(open_page, page):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_grave_in_dice_and_branches(new_context, ready, theme):
-    page = new_context(color_scheme=theme, bypass_csp=True, reduced_motion="reduce").new_page()
+def test_axe_finds_nothing_grave_in_dice_and_branches(lent, ready, theme):
+    page = lent(color_scheme=theme, bypass_csp=True, reduced_motion="reduce").new_page()
     lines = "3%3B0%3B%3B0%3A1%3BA%0A3%3B0%3B0%3A1%2B1%3A999999%3B%3BB"
     page.goto(f"{TOY}&made=3&step=1&rolls=1:2&branches={lines}")
     expect(page.locator(".st-key-branches .paths li")).to_have_count(3, timeout=30_000)

@@ -129,8 +129,8 @@ def test_a_phone_shows_it_all_and_nothing_hostile_runs(page, open_page, lang):
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
-def test_axe_finds_nothing_grave(new_context, ready, theme, width):
-    context = new_context(color_scheme=theme, bypass_csp=True, reduced_motion="reduce")
+def test_axe_finds_nothing_grave(lent, ready, theme, width):
+    context = lent(color_scheme=theme, bypass_csp=True, reduced_motion="reduce")
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(TOY + FOUR + "&samples=3")

@@ -1,12 +1,15 @@
 """The Pruning page without a browser: what it measures, what its buttons do, odd links."""
 
+import time
+
 import pytest
 
 from core.edits.spec import parse_edit
-from core.lab.importance import surprise, text_ids
+from core.lab.importance import ranking, surprise, text_ids
 from core.lab.prune_stored import stored
 from core.models.catalog import DEFAULT
-from tests.pages.app import healthy, metrics, open_app, query_of, ran, words
+from tests.pages.app import chart, healthy, metrics, open_app, query_of, ran, words
+from ui import lab
 from ui.edit_words import edit_words
 from ui.figures.pruning_words import number
 from ui.i18n import bound, catalog
@@ -108,6 +111,26 @@ def test_importances_are_measured_and_heads_silenced():
     assert all("(+" in option or "(−" in option for option in layers.options)
     ran(at, "prune_heads")
     assert metrics(at)[t("pruning.step")] == t("pruning.step_unchanged")
+
+
+def test_the_whole_recording_stays_beside_a_part(monkeypatch):
+    def slow(engine):
+        for found in ranking(engine):
+            yield found
+            time.sleep(0.3)
+
+    monkeypatch.setattr("core.lab.importance.ranking", slow)
+    lab.jobs.clear()
+    at = open_app(PAGE, model="tiny", lang="en")
+    chart(at, "prune_map")
+    healthy(at.button(key="lab_run_prune_importance").click().run())
+    healthy(at.button(key="lab_stop_prune_importance").click().run())
+    t = catalog("en")
+    assert t("lab.stopped") in words(at)
+    part, whole = (chart(at, key)["data"][0]["y"] for key in ("prune_map", "prune_map_recorded"))
+    assert len(part) == store().engine("tiny").info.layers
+    assert len(whole) == len(stored(DEFAULT).importance.layers)
+    assert t("pruning.importance_recorded") in [box.label for box in at.expander]
 
 
 @pytest.mark.parametrize(
