@@ -1,6 +1,8 @@
 """An experiment on a page: asked for, watched, stopped, shown; and the words of an edit."""
 
+import gc
 import time
+import weakref
 
 import pandas as pd
 import pytest
@@ -128,6 +130,29 @@ def test_stopping_keeps_what_there_is():
     at.button(key="lab_again_count").click().run()
     wait_for("found 5", at)
     assert "found 5" in said(at)
+
+
+def test_what_an_experiment_leaves_behind_is_fetched():
+    class Knot:
+        """A model: its parts refer to each other."""
+
+    left = []
+
+    def turns():
+        knot = Knot()
+        knot.itself = knot
+        left.append(weakref.ref(knot))
+        yield from (1, 2)
+
+    gc.disable()
+    try:
+        assert list(lab._to_the_end(turns)) == [1, 2]
+        stopped = lab._to_the_end(turns)
+        next(stopped)
+        stopped.close()
+        assert [ref() for ref in left] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_it_pauses_soon_after_its_page_was_left_and_goes_on_when_one_is_back(monkeypatch):

@@ -1,14 +1,25 @@
 """The store: one load for everybody, a bounded number of models, failures that say why."""
 
+import gc
 import threading
 import time
+import weakref
 from types import SimpleNamespace
 
 import pytest
 
+from core.engine import gone
 from core.engine import store as module
 from core.engine.store import ModelStore
 from core.faults import Fault, NotReady
+
+
+class Made:
+    """An engine."""
+
+    def __init__(self, entry):
+        self.name = entry.name
+        self.info = SimpleNamespace(bytes_in_memory=0 if entry.light else 10**9)
 
 
 class Works:
@@ -28,8 +39,7 @@ class Works:
         if self.fault:
             raise self.fault
         self.built.append(entry.name)
-        size = SimpleNamespace(bytes_in_memory=0 if entry.light else 10**9)
-        return SimpleNamespace(name=entry.name, info=size)
+        return Made(entry)
 
     def fetcher(self, entry, progress):
         progress(0.25, "download")
@@ -153,6 +163,53 @@ def test_the_one_used_longest_ago_is_let_go(works):
     assert store.engine("smollm2-135m") is first
     ready(store, "gemma3-270m")
     assert works.built == ["smollm2-135m", "gemma3-270m", "org/name", "gemma3-270m"]
+
+
+@pytest.fixture
+def no_collector():
+    """Nothing but what the store does unties a knot."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_a_knot_that_was_let_go_of_gives_its_memory_back(works, no_collector):
+    def knotted(entry, progress):
+        engine = works.factory(entry, progress)
+        engine.itself = engine
+        return engine
+
+    names = ["smollm2-135m", "gemma3-270m", "org/name"]
+    works.on_disk.update(names)
+    store = ModelStore(knotted, fetcher=works.fetcher, limit=1)
+    ready(store, names[0])
+    held = store.engine(names[0])
+    first = weakref.ref(held)
+    ready(store, names[1])
+    second = weakref.ref(store.engine(names[1]))
+    assert first() is not None
+    del held
+    # The next load fetches it, whoever was the last to hold it.
+    ready(store, names[2])
+    assert first() is None
+    assert second() is None
+
+
+def test_what_somebody_still_holds_is_looked_for_again_but_not_all_the_time(monkeypatch):
+    looks, now = [], [100.0]
+    monkeypatch.setattr(gone.gc, "collect", lambda: looks.append(now[0]))
+    monkeypatch.setattr(gone.time, "monotonic", lambda: now[0])
+    found = gone.Gone()
+    found.collect()
+    held = Made(SimpleNamespace(name="x", light=False))
+    found.add(held)
+    for now[0] in (101.0, 102.0, 101.0 + gone.PAUSE, 103.0 + gone.PAUSE):
+        found.collect()
+    assert looks == [101.0, 101.0 + gone.PAUSE]
+    del held
+    now[0] += 100
+    found.collect()
+    assert len(looks) == 2
 
 
 def test_one_in_use_is_never_let_go(works):

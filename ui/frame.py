@@ -54,6 +54,7 @@ def page(name: str, body: Body, *, meanwhile: Meanwhile | None = None) -> None:
     prompt cannot be read).
     """
     state.read_link()
+    state.store().gone.collect()
     t = catalog(state.place().view.lang)
     st.set_page_config(
         page_title=f"{t(f'{name}.title')} · {t('frame.product')}",

@@ -7,9 +7,11 @@ a second or so does not wait.
 
 from __future__ import annotations
 
+import gc
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, is_dataclass
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import streamlit as st
@@ -113,12 +115,21 @@ def _look(name: str, key: Hashable, turns: Turns[T], auto: bool) -> Look[T] | No
         _leave_others(name, key)
         if not auto and st.session_state.get(f"lab_wanted_{name}") != key:
             return None
-        found = jobs().start(key, turns, who(), beside=auto).look
+        work = turns if auto else partial(_to_the_end, turns)
+        found = jobs().start(key, work, who(), beside=auto).look
     job = jobs().job(key)
     if not found.running or job is None:
         return found
     _leave_others(name, key)
     return job.wait(MOMENT)
+
+
+def _to_the_end(turns: Turns[T]) -> Generator[T, None, Any]:
+    """The same; then the copies that it made of a model are fetched (:mod:`core.engine.gone`)."""
+    try:
+        return (yield from turns())
+    finally:
+        gc.collect()
 
 
 def _leave_others(name: str, key: Hashable) -> None:

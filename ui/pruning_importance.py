@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Final
@@ -71,7 +72,7 @@ def ranking_of(bench: Bench) -> Importance | None:
 
 def _measured(bench: Bench, found: Ranking) -> None:
     mark(bench.t, "measured", _how(bench, found.importance), on=found.importance.machine)
-    _map(bench, found.importance, "prune_map")
+    _map(bench, _whole_layers(found.importance), "prune_map")
     if found.heads is not None:
         _together(bench, found.heads, found.layers)
     if not found.importance.done and bench.recorded is not None:
@@ -79,6 +80,19 @@ def _measured(bench: Bench, found: Ranking) -> None:
         with st.expander(bench.t("pruning.importance_recorded"), icon=":material/history:"):
             recorded_mark(bench, whole.machine, _how(bench, whole))
             _map(bench, whole, "prune_map_recorded")
+
+
+def _whole_layers(found: Importance) -> Importance:
+    """Without the layer that is being measured: a map that is drawn anew at every look takes a
+    core from the measurement."""
+    count = int(found.progress * len(found.layers) + 1e-9)
+    rest = len(found.layers) - count
+    blank = (math.nan,) * len(found.heads[0])
+    return replace(
+        found,
+        layers=found.layers[:count] + (math.nan,) * rest,
+        heads=found.heads[:count] + (blank,) * rest,
+    )
 
 
 def _recorded(bench: Bench) -> None:

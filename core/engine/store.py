@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from core.edits.spec import respelled, split
+from core.engine.gone import Gone
 from core.engine.protocol import Engine
 from core.faults import Fault, NotReady
 from core.limits import megabytes
@@ -105,6 +106,7 @@ class ModelStore:
         self._memory = megabytes("TOKEN_BY_TOKEN_MODELS_MB", 6000) if memory is None else memory
         self._local = local
         self._slots: dict[str, _Slot] = {}
+        self.gone = Gone()
         self._changed = threading.Condition(threading.RLock())
         # transformers patches torch while it loads, so two loads at once would mix.
         self._loading = threading.Lock()
@@ -210,6 +212,7 @@ class ModelStore:
             with self._loading:
                 with self._changed:
                     self._let_go(entry.light, coming=slot)
+                self.gone.collect()
                 engine = self._factory(entry, report)
             with self._changed:
                 slot.engine = engine
@@ -253,6 +256,8 @@ class ModelStore:
             if count <= self._limits[light] and (light or total <= self._memory or count == 1):
                 break
             count, total = count - 1, total - slot.bytes
+            if not light:
+                self.gone.add(slot.engine)
             slot.engine = None
             slot.state = ModelState("absent")
             del self._slots[slot.name]

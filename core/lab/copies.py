@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 from typing import Any, Final
 
 import psutil
@@ -22,6 +23,7 @@ def private(engine: LocalEngine) -> Any:
     Raises Fault where there is no room for it.
     """
     needed = engine.info.bytes_in_memory
+    gc.collect()  # The copy before this one may still be there (core.engine.gone).
     on_cpu = engine.info.device == "cpu"
     if on_cpu and psutil.virtual_memory().available < SPARE * needed:
         raise Fault("no_memory_to_copy", name=engine.info.name, needed=needed // 10**6)
