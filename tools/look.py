@@ -23,7 +23,7 @@ LANGUAGES = ("en", "zh")
 THEMES = ("light", "dark")
 WIDTHS = (390, 1920)
 HEIGHT = 1000
-TALLEST = 8000
+TALLEST = 12000
 """Pixels. Chromium runs out of memory on endless pages, and so do readers."""
 
 

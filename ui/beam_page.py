@@ -24,6 +24,7 @@ from ui.context import Context
 from ui.figures import beam_words as words
 from ui.figures.beam import beam_data, greedy_in
 from ui.i18n import Catalog
+from ui.lab_parts import wide
 from ui.view import NOWHERE
 from ui.widgets import NO_VALUE
 
@@ -249,12 +250,10 @@ def _cost(
     rows = words.costs(search, greedy, every, t)
     # Units and a real minus sign make these numbers text, which stands at the left by itself.
     right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(
-        words.cost_table(rows, vocabulary, t),
-        hide_index=True,
-        placeholder=NO_VALUE,
-        column_config={t(f"beam_search.cost_{key}"): right for key in ("ms", "sum", "score")},
-    )
+    columns = {t(f"beam_search.cost_{key}"): right for key in ("ms", "sum", "score")}
+    columns[t("beam_search.cost_best")] = wide()
+    frame = words.cost_table(rows, vocabulary, t)
+    st.dataframe(frame, hide_index=True, placeholder=NO_VALUE, column_config=columns)
     st.caption(t("beam_search.cost_note"))
     if every is not None:
         sentence = words.true_best(search, every[0], vocabulary, t)

@@ -25,7 +25,7 @@ from ui.figures.precision_look import (
 )
 from ui.figures.words import percent, real_minus
 from ui.i18n import Catalog
-from ui.lab_parts import PLAIN, section, table
+from ui.lab_parts import PLAIN, dataframe, section, table
 from ui.marks import mark
 from ui.precision_model import Reference
 from ui.precision_options import chosen, here, setting_here
@@ -203,7 +203,5 @@ def _outliers(t: Catalog, found: Look) -> None:
             zeroed=percent(whole.zeroed),
         )
     )
-    st.dataframe(
-        scales_table(found.scales, t), hide_index=True, placeholder=NO_VALUE, key="precision_scales"
-    )
+    dataframe(scales_table(found.scales, t), "precision_scales")
     table(t, outliers_table(found.outliers, t), "precision_outliers")

@@ -142,8 +142,7 @@ def look(
 
 
 def _curves(grid: Grid) -> Sequence[Grid]:
-    same = [curve for curve in CURVES if curve.symmetric == grid.symmetric]
-    return [curve for curve in same if curve.span != "group" or curve.group in (32, 128)]
+    return [curve for curve in CURVES if curve.symmetric == grid.symmetric]
 
 
 def by_hand(

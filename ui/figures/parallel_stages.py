@@ -229,6 +229,8 @@ def serving_chart(run: ReplicaRun, t: Catalog) -> go.Figure:
         )
     # One step that was disturbed must not press all others together.
     slowest = max(one.step.median for one in run.servings)
-    figure.update_xaxes(title=t("parallel.axis_latency"), range=[0, 1.2 * slowest], fixedrange=True)
+    last = min(max(one.step.high for one in run.servings), 2 * slowest)
+    end = max(1.2 * slowest, 1.03 * last)
+    figure.update_xaxes(title=t("parallel.axis_latency"), range=[0, end], fixedrange=True)
     figure.update_yaxes(title=t("parallel.axis_throughput"), rangemode="tozero", fixedrange=True)
     return dress(figure, 400)
